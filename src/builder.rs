@@ -1,0 +1,332 @@
+//! The builder: every setting, checked once.
+
+use std::fmt;
+use std::ops::{RangeInclusive, RangeToInclusive};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::engine::{Engine, Hooks, MAX_WORKERS, Settings};
+use crate::error::{BuildError, TaskPanic};
+use crate::pool::{Closures, Pool};
+
+/// The queue of a pool that was not told otherwise.
+const QUEUE: usize = 4096;
+const KEEP_ALIVE: Duration = Duration::from_secs(10);
+/// What the operating systems ask for at least. Less would be raised in silence.
+const LEAST_STACK: usize = 16 * 1024;
+const LONGEST_RESERVED: usize = 1 << 22;
+
+/// What [`Pool::submit`] does when there is no place for the task.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum WhenFull {
+    /// Waits for a place, in order of arrival.
+    #[default]
+    Wait,
+    /// Refuses the task with [`Refused::Full`](crate::Refused::Full).
+    #[doc(alias = "Nonblocking")]
+    #[doc(alias = "AbortPolicy")]
+    Refuse,
+    /// Runs the task on the submitting thread, which so is kept from submitting more.
+    #[doc(alias = "CallerRunsPolicy")]
+    CallerRuns,
+}
+
+/// How many workers a pool has: `8` and `..=8` mean none at first and up to eight, `2..=8` means
+/// always at least two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Workers {
+    minimum: usize,
+    capacity: usize,
+}
+
+impl From<usize> for Workers {
+    fn from(capacity: usize) -> Self {
+        Workers { minimum: 0, capacity }
+    }
+}
+
+impl From<RangeToInclusive<usize>> for Workers {
+    fn from(range: RangeToInclusive<usize>) -> Self {
+        Workers { minimum: 0, capacity: range.end }
+    }
+}
+
+impl From<RangeInclusive<usize>> for Workers {
+    fn from(range: RangeInclusive<usize>) -> Self {
+        Workers { minimum: *range.start(), capacity: *range.end() }
+    }
+}
+
+/// Settings for a [`Pool`]. Nothing is checked before [`build`](Builder::build), and nothing is
+/// changed in silence there.
+///
+/// # Examples
+///
+/// ```
+/// use formic::{Pool, WhenFull};
+/// use std::time::Duration;
+///
+/// let pool = Pool::builder()
+///     .workers(2..=8)
+///     .queue(100)
+///     .when_full(WhenFull::Refuse)
+///     .keep_alive(Duration::from_secs(1))
+///     .name("io")
+///     .build()?;
+/// assert_eq!(pool.capacity(), 8);
+/// assert_eq!(pool.workers(), 2); // the minimum is there from the start
+/// # Ok::<(), formic::BuildError>(())
+/// ```
+#[derive(Clone)]
+#[must_use = "a builder does nothing until it is built"]
+pub struct Builder {
+    workers: Workers,
+    unlimited: bool,
+    queue: Option<usize>,
+    waiters: usize,
+    when_full: WhenFull,
+    keep_alive: Option<Duration>,
+    preallocate: bool,
+    prestart: usize,
+    name: String,
+    stack_size: Option<usize>,
+    hooks: Hooks,
+}
+
+impl Builder {
+    /// The most workers that a pool of threads may have, also an unlimited one.
+    pub const MAX_WORKERS: usize = MAX_WORKERS;
+
+    pub(crate) fn new() -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Builder {
+            workers: Workers::from(cores),
+            unlimited: false,
+            queue: Some(QUEUE),
+            waiters: usize::MAX,
+            when_full: WhenFull::Wait,
+            keep_alive: Some(KEEP_ALIVE),
+            preallocate: false,
+            prestart: 0,
+            name: "formic".to_owned(),
+            stack_size: None,
+            hooks: Hooks::default(),
+        }
+    }
+
+    /// How many workers there may be. A number `n`, or `..=n`, means none at first, started on
+    /// demand, up to `n`. A range `m..=n` means that `m` are started by [`build`](Builder::build)
+    /// and never let go. By default, up to one worker per core.
+    #[doc(alias = "size")]
+    #[doc(alias = "num_threads")]
+    #[doc(alias = "core_pool_size")]
+    pub fn workers(mut self, workers: impl Into<Workers>) -> Self {
+        self.workers = workers.into();
+        self.unlimited = false;
+        self
+    }
+
+    /// As many workers as there are tasks, as far as the operating system goes: every task gets a
+    /// worker at once, reused or new, and idle ones retire. Tasks for which no thread can be
+    /// started wait for the workers there are.
+    pub fn unlimited(mut self) -> Self {
+        self.unlimited = true;
+        self.workers.minimum = 0;
+        self
+    }
+
+    /// How many tasks may wait for a worker; 4096 unless set. With `0` a task is accepted only if
+    /// a worker is free to take it, or may still be started.
+    #[doc(alias = "capacity")]
+    pub fn queue(mut self, tasks: usize) -> Self {
+        self.queue = Some(tasks);
+        self
+    }
+
+    /// Lets any number of tasks wait for a worker. Memory is the only limit: a producer that is
+    /// faster than the workers will find it.
+    pub fn queue_unbounded(mut self) -> Self {
+        self.queue = None;
+        self
+    }
+
+    /// How many submitters may wait for a place at once; the next is refused with
+    /// [`Refused::Full`](crate::Refused::Full). Any number unless set.
+    #[doc(alias = "MaxBlockingTasks")]
+    pub fn waiters(mut self, submitters: usize) -> Self {
+        self.waiters = submitters;
+        self
+    }
+
+    /// What [`Pool::submit`] does when there is no place; by default it waits.
+    #[doc(alias = "Nonblocking")]
+    #[doc(alias = "RejectedExecutionHandler")]
+    pub fn when_full(mut self, policy: WhenFull) -> Self {
+        self.when_full = policy;
+        self
+    }
+
+    /// How long an idle worker stays; ten seconds unless set. `None` keeps workers for good.
+    #[doc(alias = "ExpiryDuration")]
+    #[doc(alias = "DisablePurge")]
+    #[doc(alias = "MaxIdleWorkerDuration")]
+    pub fn keep_alive(mut self, time: impl Into<Option<Duration>>) -> Self {
+        self.keep_alive = time.into();
+        self
+    }
+
+    /// Reserves the memory for the queue and for the list of workers now, and keeps it.
+    #[doc(alias = "PreAlloc")]
+    pub fn preallocate(mut self) -> Self {
+        self.preallocate = true;
+        self
+    }
+
+    /// Starts this many workers in [`build`](Builder::build). Unlike a minimum, they retire when
+    /// they have nothing to do.
+    #[doc(alias = "warm_up")]
+    pub fn prestart(mut self, workers: usize) -> Self {
+        self.prestart = workers;
+        self
+    }
+
+    /// The first part of the workers' thread names: `io` gives `io-0`, `io-1` and so on.
+    #[doc(alias = "thread_name")]
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// The size of a worker's stack in bytes; Rust's default for threads unless set.
+    #[doc(alias = "thread_stack_size")]
+    pub fn stack_size(mut self, bytes: usize) -> Self {
+        self.stack_size = Some(bytes);
+        self
+    }
+
+    /// Called on the worker's thread when a task has panicked. Rust has printed the panic to the
+    /// standard error by then, as it does for every thread. A panic in the hook is contained.
+    #[doc(alias = "PanicHandler")]
+    #[doc(alias = "panic_handler")]
+    pub fn on_panic(mut self, hook: impl Fn(&TaskPanic) + Send + Sync + 'static) -> Self {
+        self.hooks.on_panic = Some(Arc::new(hook));
+        self
+    }
+
+    /// Called on a worker's thread before its first task, with the number of its place.
+    #[doc(alias = "start_handler")]
+    pub fn on_worker_start(mut self, hook: impl Fn(usize) + Send + Sync + 'static) -> Self {
+        self.hooks.on_worker_start = Some(Arc::new(hook));
+        self
+    }
+
+    /// Called on a worker's thread when it retires, with the number of its place. The place is
+    /// free for another worker after the hook has returned.
+    #[doc(alias = "exit_handler")]
+    pub fn on_worker_stop(mut self, hook: impl Fn(usize) + Send + Sync + 'static) -> Self {
+        self.hooks.on_worker_stop = Some(Arc::new(hook));
+        self
+    }
+
+    /// Checks the settings and makes the pool. Starts the minimum and what
+    /// [`prestart`](Builder::prestart) asks for; the other workers are started on demand.
+    ///
+    /// # Errors
+    ///
+    /// A [`BuildError`] that names the setting and its value.
+    pub fn build(self) -> Result<Pool, BuildError> {
+        let (when_full, first) = (self.when_full, self.prestart);
+        let settings = self.check()?;
+        let first = first.max(settings.minimum);
+        let pool = Pool::from_engine(Engine::new(settings, Closures), when_full);
+        pool.start_workers(first).map_err(BuildError::Thread)?;
+        Ok(pool)
+    }
+
+    fn check(self) -> Result<Settings, BuildError> {
+        let Workers { minimum, capacity } = self.workers;
+        if !self.unlimited {
+            check_workers(minimum, capacity)?;
+        }
+        let capacity = if self.unlimited { usize::MAX } else { capacity };
+        let workers = self.prestart;
+        if workers > capacity.min(MAX_WORKERS) {
+            return Err(BuildError::Prestart { workers, capacity });
+        }
+        if self.keep_alive == Some(Duration::ZERO) {
+            return Err(BuildError::KeepAlive);
+        }
+        check_thread(&self.name, self.stack_size)?;
+        if self.preallocate {
+            check_preallocate(self.queue, self.unlimited)?;
+        }
+        Ok(Settings {
+            capacity,
+            minimum,
+            queue: self.queue.unwrap_or(usize::MAX),
+            waiters: self.waiters,
+            keep_alive: self.keep_alive,
+            preallocate: self.preallocate,
+            name: self.name.into(),
+            stack_size: self.stack_size,
+            hooks: self.hooks,
+            #[cfg(test)]
+            faults: None,
+        })
+    }
+}
+
+fn check_workers(minimum: usize, capacity: usize) -> Result<(), BuildError> {
+    if capacity == 0 && minimum == 0 {
+        return Err(BuildError::NoWorkers);
+    }
+    if minimum > capacity {
+        return Err(BuildError::Workers { minimum, capacity });
+    }
+    if capacity > MAX_WORKERS {
+        return Err(BuildError::TooManyWorkers { workers: capacity, limit: MAX_WORKERS });
+    }
+    Ok(())
+}
+
+fn check_thread(name: &str, stack_size: Option<usize>) -> Result<(), BuildError> {
+    if name.contains('\0') {
+        return Err(BuildError::Name(name.to_owned()));
+    }
+    match stack_size {
+        Some(bytes) if bytes < LEAST_STACK => {
+            Err(BuildError::StackSize { bytes, least: LEAST_STACK })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_preallocate(queue: Option<usize>, unlimited: bool) -> Result<(), BuildError> {
+    if unlimited {
+        return Err(BuildError::Preallocate { unbounded: "unlimited" });
+    }
+    match queue {
+        None => Err(BuildError::Preallocate { unbounded: "queue_unbounded" }),
+        Some(queue) if queue > LONGEST_RESERVED => {
+            Err(BuildError::TooLong { queue, limit: LONGEST_RESERVED })
+        }
+        Some(_) => Ok(()),
+    }
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder")
+            .field("workers", &self.workers)
+            .field("unlimited", &self.unlimited)
+            .field("queue", &self.queue)
+            .field("waiters", &self.waiters)
+            .field("when_full", &self.when_full)
+            .field("keep_alive", &self.keep_alive)
+            .field("preallocate", &self.preallocate)
+            .field("prestart", &self.prestart)
+            .field("name", &self.name)
+            .field("stack_size", &self.stack_size)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,60 @@
+//! A block of the line: a few cells in a row, each filled once and emptied once.
+//!
+//! The only unsafe code of the line. A block does not know which of its cells are full: the line
+//! counts tickets, and a ticket gives the right to one cell. See [`Block::fill`] and
+//! [`Block::empty`] for the two duties that follow.
+
+use std::mem::MaybeUninit;
+
+use super::sync::Place;
+
+/// How many cells a block has. A worker on the lane asks the lock for its next block once per so
+/// many tasks; models use the smallest number that has a next cell.
+pub(crate) const CELLS: usize = if cfg!(loom) { 2 } else { 32 };
+
+/// [`CELLS`] places for jobs.
+pub(crate) struct Block<J> {
+    cells: [Place<MaybeUninit<J>>; CELLS],
+}
+
+// SAFETY: a job is moved in by one thread and out by another, so it must be `Send`. Nobody ever
+// holds a reference to a job inside a block, so it need not be `Sync`.
+unsafe impl<J: Send> Sync for Block<J> {}
+
+// SAFETY: as above: a block carries jobs and nothing else.
+unsafe impl<J: Send> Send for Block<J> {}
+
+impl<J> Block<J> {
+    pub(crate) fn new() -> Self {
+        Block { cells: std::array::from_fn(|_| Place::new(MaybeUninit::uninit())) }
+    }
+
+    /// Moves a job into a cell.
+    ///
+    /// # Safety
+    ///
+    /// The cell is empty, and no other thread touches it until it is told, by something that
+    /// synchronises, that the cell is full.
+    pub(crate) unsafe fn fill(&self, cell: usize, job: J) {
+        self.cells[cell].with_mut(|place| {
+            // SAFETY: the caller has this cell to itself, so the pointer is valid and unshared;
+            // writing a `MaybeUninit` drops nothing.
+            unsafe { place.write(MaybeUninit::new(job)) };
+        });
+    }
+
+    /// Moves the job out of a cell.
+    ///
+    /// # Safety
+    ///
+    /// The cell was filled, the filling happened before this call, and this is the only call for
+    /// that filling.
+    pub(crate) unsafe fn empty(&self, cell: usize) -> J {
+        self.cells[cell].with_mut(|place| {
+            // SAFETY: the caller has this cell to itself, so the pointer is valid to read.
+            let job = unsafe { place.read() };
+            // SAFETY: the cell was filled and is emptied once, so the job is there and ours.
+            unsafe { job.assume_init() }
+        })
+    }
+}

@@ -1,0 +1,412 @@
+//! The crew: the line and its workers, and every decision about them, under one lock.
+//!
+//! Decide inside, act outside: what a decision asks for (wake this thread, start a worker) is
+//! returned as [`Acts`] and carried out after the lock is free.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::gate::Gate;
+use super::lane::MOST_BUSY;
+use super::line::{Line, Stretch};
+use super::pace::Pace;
+use super::roster::{Duty, Roster};
+use super::run::End;
+use super::sync::now;
+use super::sync::thread::Thread;
+use super::wait::Waiter;
+
+/// After a thread could not be started, the crew works with those it has for so long.
+const START_PAUSE: Duration = Duration::from_millis(10);
+/// The dozing worker looks at the line after this, and then after up to [`DOZE_MOST`].
+const DOZE_FIRST: Duration = Duration::from_micros(200);
+const DOZE_MOST: Duration = Duration::from_millis(1);
+
+/// What the lock guards. The invariants are numbered in the engine's README.
+pub(crate) struct Crew<J> {
+    pub(crate) line: Line<J>,
+    pub(crate) gate: Gate,
+    pub(crate) roster: Roster,
+    pub(crate) pace: Pace,
+    pub(crate) limits: Limits,
+    pub(crate) closed: bool,
+    /// Tasks that ended by a panic, and tasks that were discarded.
+    pub(crate) panicked: u64,
+    pub(crate) cancelled: u64,
+    /// Tasks that never came into the line, because their submitter ran them itself.
+    pub(crate) run_by_callers: RunByCallers,
+    /// Waiting until no task is left, and until no worker is left.
+    pub(crate) idlers: Vec<Arc<Waiter>>,
+    pub(crate) drainers: Vec<Arc<Waiter>>,
+    doze: Doze,
+    no_start_before: Option<Instant>,
+}
+
+/// How the tasks ended that their submitters ran themselves.
+#[derive(Debug, Default)]
+pub(crate) struct RunByCallers {
+    pub(crate) completed: u64,
+    pub(crate) panicked: u64,
+}
+
+/// The settings that may change.
+#[derive(Clone, Debug)]
+pub(crate) struct Limits {
+    pub(crate) capacity: usize,
+    pub(crate) minimum: usize,
+    /// Tasks that may wait for a worker.
+    pub(crate) queue: usize,
+    /// Workers that may look around at once. One core's worth is kept for the others.
+    pub(crate) lookers: usize,
+    /// Workers that can be of use for tasks that never block.
+    pub(crate) cores: usize,
+    pub(crate) expires: bool,
+}
+
+impl Limits {
+    /// The capacity, as far as the workers can be counted.
+    fn most_workers(&self) -> usize {
+        self.capacity.min(MOST_BUSY)
+    }
+}
+
+/// What the dozing worker saw last.
+#[derive(Debug, Default)]
+struct Doze {
+    published: u64,
+    queued: usize,
+    rest: Duration,
+}
+
+/// What a worker did since it last asked.
+pub(crate) enum Did<J> {
+    /// It has come into being.
+    Arrive(Thread),
+    /// It ran one task.
+    Run { end: End, nanos: u64 },
+    /// It ran tasks from the lane; the last one has not been counted as ended if `last` is there.
+    Drive { stretch: Stretch<J>, tasks: u64, last: Option<End>, nanos: u64 },
+    /// It looked around.
+    Look { found: bool },
+    /// It rested, and woke up by a call or by itself.
+    Rest { expired: bool },
+}
+
+/// What a worker is to do next.
+pub(crate) enum Next<J> {
+    Run(J),
+    Drive(Stretch<J>),
+    /// Look around until more than `published` tasks were published, for up to `budget`.
+    Look { published: u64, budget: Duration },
+    Rest(Rest),
+    Leave,
+}
+
+/// How long an idle worker rests if it is not called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rest {
+    UntilCalled,
+    UntilExpired,
+    /// Or until it expires, whichever comes first.
+    For(Duration),
+}
+
+/// What is to be done once the lock is free.
+#[derive(Default)]
+#[must_use]
+pub(crate) struct Acts {
+    pub(crate) unpark: Vec<Thread>,
+    pub(crate) start: Vec<usize>,
+    pub(crate) wake: Vec<Arc<Waiter>>,
+}
+
+impl<J> Crew<J> {
+    pub(crate) fn new(line: Line<J>, limits: Limits, waiters: usize) -> Self {
+        Crew {
+            line,
+            gate: Gate::new(waiters),
+            roster: Roster::default(),
+            pace: Pace::new(),
+            limits,
+            closed: false,
+            panicked: 0,
+            cancelled: 0,
+            run_by_callers: RunByCallers::default(),
+            idlers: Vec::new(),
+            drainers: Vec::new(),
+            doze: Doze::default(),
+            no_start_before: None,
+        }
+    }
+
+    /// A worker reports, and is told what to do next.
+    pub(crate) fn next(&mut self, me: usize, did: Did<J>, acts: &mut Acts) -> Next<J> {
+        let looked = matches!(did, Did::Look { .. });
+        if let Did::Rest { expired } = did
+            && self.roster.duty(me) == Duty::Idle
+        {
+            return self.woke_alone(me, expired, acts);
+        }
+        self.note(me, did);
+        self.serve_waiters(acts);
+        self.decide(me, looked, acts)
+    }
+
+    fn note(&mut self, me: usize, did: Did<J>) {
+        match did {
+            Did::Arrive(thread) => self.roster.introduce(me, thread),
+            Did::Run { end, nanos } => {
+                self.end(end);
+                self.pace.note(1, nanos);
+            }
+            Did::Drive { stretch, tasks, last, nanos } => {
+                self.line.give_back(stretch);
+                self.pace.note(tasks, nanos);
+                if let Some(end) = last {
+                    self.end(end);
+                }
+            }
+            Did::Look { found } => self.pace.looked(found),
+            Did::Rest { .. } => {}
+        }
+        self.roster.set(me, Duty::Asking);
+    }
+
+    fn end(&mut self, end: End) {
+        self.line.end();
+        if end == End::Panicked {
+            self.panicked += 1;
+        }
+    }
+
+    fn decide(&mut self, me: usize, looked: bool, acts: &mut Acts) -> Next<J> {
+        if self.is_surplus() {
+            return self.leave(me);
+        }
+        if let Some(next) = self.take(me) {
+            self.call_for_help(acts);
+            return next;
+        }
+        if self.closed && self.can_spare_one() {
+            return self.leave(me);
+        }
+        if !looked && self.should_look() {
+            self.roster.set(me, Duty::Looking);
+            return Next::Look { published: self.line.published(), budget: self.pace.look() };
+        }
+        self.roster.push_idle(me);
+        Next::Rest(self.first_rest(me))
+    }
+
+    /// Whether a worker that found nothing looks around before it goes idle. Not while others
+    /// work off short tasks: they look themselves.
+    fn should_look(&self) -> bool {
+        let covered = self.pace.is_short() && self.roster.count(Duty::Engaged) > 0;
+        !covered && !self.closed && self.roster.count(Duty::Looking) < self.limits.lookers
+    }
+
+    /// Gives a worker work, if there is some and not too many are at it.
+    fn take(&mut self, me: usize) -> Option<Next<J>> {
+        let engaged = self.roster.count(Duty::Engaged);
+        if engaged >= self.limits.most_workers() || self.line.queued() == 0 {
+            return None;
+        }
+        let next = if !self.pace.is_short() || self.needs_attention() {
+            Next::Run(self.line.pop()?)
+        } else if engaged < self.limits.cores {
+            Next::Drive(self.line.open()?)
+        } else {
+            // Short tasks keep a core busy each; one more worker would only be in the way.
+            return None;
+        };
+        self.roster.set(me, Duty::Engaged);
+        Some(next)
+    }
+
+    /// Whether each worker must come to the lock before each task.
+    pub(crate) fn needs_attention(&self) -> bool {
+        self.gate.is_eager() || self.roster.workers() > self.limits.capacity
+    }
+
+    fn leave(&mut self, me: usize) -> Next<J> {
+        self.roster.set(me, Duty::Leaving);
+        Next::Leave
+    }
+
+    /// More workers than the capacity allows. The last one stays: see [`Crew::can_spare_one`].
+    fn is_surplus(&self) -> bool {
+        let staying = self.roster.staying();
+        staying + self.roster.count(Duty::Starting) > self.limits.capacity && staying > 1
+    }
+
+    /// Whether a worker may go although it is perhaps the last. The last one stays while a permit
+    /// is out, whose task must not meet an empty crew, and while a thread is being started, because
+    /// whoever relies on that thread has been told that there is a worker.
+    fn can_spare_one(&self) -> bool {
+        self.roster.staying() > 1
+            || (self.gate.permits() == 0 && self.roster.count(Duty::Starting) == 0)
+    }
+
+    /// A leaving worker has told the hook. True if it is gone now; false if it must work on,
+    /// because something came into the line that nobody else may take.
+    pub(crate) fn left(&mut self, me: usize, acts: &mut Acts) -> bool {
+        let staying = self.roster.staying();
+        let wanted = self.line.queued() > 0 || !self.can_spare_leaver();
+        let allowed = staying + self.roster.count(Duty::Starting) < self.limits.capacity;
+        if wanted && (allowed || staying == 0) {
+            self.roster.set(me, Duty::Asking);
+            return false;
+        }
+        self.roster.remove(me);
+        if self.roster.present() == 0 {
+            self.gate.shut();
+        }
+        self.serve_waiters(acts);
+        true
+    }
+
+    /// As [`Crew::can_spare_one`], for a worker that no longer counts as staying.
+    fn can_spare_leaver(&self) -> bool {
+        self.roster.staying() > 0
+            || (self.gate.permits() == 0 && self.roster.count(Duty::Starting) == 0)
+    }
+
+    // ---- Calling workers ------------------------------------------------------------------------
+
+    /// Calls a worker if the tasks in the line need one: the most recently idle, or a new one.
+    pub(crate) fn call_for_help(&mut self, acts: &mut Acts) {
+        let queued = self.line.queued();
+        if queued == 0 {
+            return;
+        }
+        if !self.can_call() {
+            self.roster.quiet = true;
+            return;
+        }
+        let alert = self.roster.alert();
+        if self.pace.is_short() && self.roster.count(Duty::Engaged) > 0 {
+            // Those at work will be through in no time. One who is up, or looks every now and
+            // then, is enough to notice if they are not.
+            self.roster.quiet = alert > 0 || self.roster.dozer().is_some();
+            if self.roster.quiet {
+                return;
+            }
+        } else if queued <= alert {
+            return;
+        }
+        self.call(acts);
+    }
+
+    /// Calls as many workers as the line has tasks.
+    pub(crate) fn call_all_needed(&mut self, acts: &mut Acts) {
+        while self.line.queued() > self.roster.alert() && self.can_call() {
+            self.call(acts);
+        }
+    }
+
+    fn can_call(&mut self) -> bool {
+        let at_work = self.roster.count(Duty::Engaged) + self.roster.alert();
+        let idle = self.roster.count(Duty::Idle) > 0 && at_work < self.limits.capacity;
+        idle || self.can_start()
+    }
+
+    fn can_start(&mut self) -> bool {
+        if self.roster.workers() >= self.limits.most_workers() {
+            return false;
+        }
+        if self.no_start_before.is_some_and(|time| now() < time) {
+            return false;
+        }
+        self.no_start_before = None;
+        true
+    }
+
+    fn call(&mut self, acts: &mut Acts) {
+        match self.roster.call_newest() {
+            Some(thread) => acts.unpark.push(thread),
+            None => acts.start.push(self.roster.add(Duty::Starting)),
+        }
+    }
+
+    /// A thread could not be started for this place.
+    pub(crate) fn could_not_start(&mut self, index: usize, acts: &mut Acts) {
+        self.roster.remove(index);
+        self.no_start_before = now().checked_add(START_PAUSE);
+        self.call_if_last_may_go(acts);
+        self.serve_waiters(acts);
+    }
+
+    /// The last worker may have stayed only for a permit or a starting thread. If that is over,
+    /// it is called once more, to go or to time itself anew.
+    pub(crate) fn call_if_last_may_go(&mut self, acts: &mut Acts) {
+        let only_idle = self.roster.count(Duty::Idle) == self.roster.present();
+        if only_idle && self.roster.staying() == 1 && self.can_spare_one() {
+            acts.unpark.extend(self.roster.call_newest());
+        }
+    }
+
+    // ---- Idle workers ---------------------------------------------------------------------------
+
+    fn first_rest(&mut self, me: usize) -> Rest {
+        let others_at_work = self.roster.count(Duty::Engaged) > 0;
+        if self.pace.is_short() && others_at_work && self.roster.dozer().is_none() {
+            self.roster.set_dozer(me);
+            self.doze = Doze {
+                published: self.line.published(),
+                queued: self.line.queued(),
+                rest: DOZE_FIRST,
+            };
+            return Rest::For(DOZE_FIRST);
+        }
+        self.rest()
+    }
+
+    fn rest(&self) -> Rest {
+        if self.limits.expires { Rest::UntilExpired } else { Rest::UntilCalled }
+    }
+
+    /// An idle worker woke up without having been called.
+    fn woke_alone(&mut self, me: usize, expired: bool, acts: &mut Acts) -> Next<J> {
+        let queued = self.line.queued();
+        if queued > 0 && self.is_needed(me, queued) {
+            self.roster.remove_idle(me);
+            return self.decide(me, true, acts);
+        }
+        if expired && queued == 0 {
+            let workers = self.roster.staying() + self.roster.count(Duty::Starting);
+            if workers > self.limits.minimum && self.can_spare_one() {
+                self.roster.remove_idle(me);
+                return self.leave(me);
+            }
+            self.roster.forget_dozer(me);
+            return Next::Rest(Rest::UntilCalled);
+        }
+        Next::Rest(self.next_rest(me, queued))
+    }
+
+    /// Whether an idle worker that finds tasks in the line should take part.
+    fn is_needed(&mut self, me: usize, queued: usize) -> bool {
+        if self.roster.dozer() != Some(me) || !self.pace.is_short() {
+            return true;
+        }
+        let taken = self.line.published() - queued as u64;
+        if taken <= self.doze.published - self.doze.queued as u64 {
+            self.pace.stalled();
+            self.line.seal();
+            return true;
+        }
+        self.roster.count(Duty::Engaged) < self.limits.cores && self.pace.is_behind(queued)
+    }
+
+    /// The dozing worker goes on dozing while tasks come in.
+    fn next_rest(&mut self, me: usize, queued: usize) -> Rest {
+        let published = self.line.published();
+        if self.roster.dozer() != Some(me) || (published == self.doze.published && queued == 0) {
+            self.roster.forget_dozer(me);
+            return self.rest();
+        }
+        let rest = (self.doze.rest * 2).min(DOZE_MOST);
+        self.doze = Doze { published, queued, rest };
+        Rest::For(rest)
+    }
+}

@@ -1,0 +1,292 @@
+//! How things end, and begin again: resize, wait until idle, discard, close, drain, reopen.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use super::crew::{Acts, Crew};
+use super::roster::Duty;
+use super::run::contain;
+use super::sync::lock;
+use super::wait::{Mood, Waiter, park_until};
+use super::{Engine, Threads, Work};
+use crate::error::{ReopenError, StillRunning};
+use crate::stats::Stats;
+
+/// What can be waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// No accepted task is left.
+    Tasks,
+    /// The pool is closed, and no worker is left.
+    Workers,
+}
+
+impl<J> Crew<J> {
+    fn has_ended(&self, what: Ended) -> bool {
+        match what {
+            Ended::Tasks => self.line.busy() == 0 && self.line.queued() == 0,
+            Ended::Workers => self.closed && self.roster.workers() == 0,
+        }
+    }
+
+    /// Joins those who wait for an end, unless it has come.
+    fn await_end(&mut self, what: Ended, waiter: &Arc<Waiter>) -> bool {
+        if self.has_ended(what) {
+            return true;
+        }
+        self.those_awaiting(what).push(Arc::clone(waiter));
+        self.heed_waiters();
+        false
+    }
+
+    fn those_awaiting(&mut self, what: Ended) -> &mut Vec<Arc<Waiter>> {
+        match what {
+            Ended::Tasks => &mut self.idlers,
+            Ended::Workers => &mut self.drainers,
+        }
+    }
+
+    fn no_longer_await(&mut self, what: Ended, waiter: &Arc<Waiter>) {
+        self.those_awaiting(what).retain(|other| !Arc::ptr_eq(other, waiter));
+        self.heed_waiters();
+    }
+
+    fn close(&mut self, acts: &mut Acts) {
+        self.closed = true;
+        self.gate.shut();
+        self.dismiss_waiters(acts);
+        while let Some(thread) = self.roster.call_newest() {
+            acts.unpark.push(thread);
+        }
+        self.serve_waiters(acts);
+    }
+
+    fn resize(&mut self, capacity: usize, acts: &mut Acts) {
+        self.limits.capacity = capacity;
+        self.gate.shut();
+        let workers = self.roster.workers() - self.roster.count(Duty::Leaving);
+        // Those that were called before this will find out by themselves that they are too many.
+        let surplus = workers.saturating_sub(capacity);
+        acts.unpark.extend((0..surplus).map_while(|_| self.roster.call_oldest()));
+        self.serve_waiters(acts);
+        self.call_all_needed(acts);
+    }
+
+    pub(crate) fn stats(&self) -> Stats {
+        let tally = self.line.tally();
+        let (queued, busy) = (tally.queued(self.line.published()), tally.busy());
+        let callers = &self.run_by_callers;
+        let ended = self.line.published() - queued as u64 - busy as u64;
+        Stats {
+            accepted: self.line.published() + callers.completed + callers.panicked,
+            queued,
+            busy,
+            completed: ended - self.panicked - self.cancelled + callers.completed,
+            panicked: self.panicked + callers.panicked,
+            cancelled: self.cancelled,
+            refused: self.gate.refused,
+            capacity: self.limits.capacity,
+            workers: self.roster.workers(),
+            idle: self.roster.workers().saturating_sub(busy),
+            waiting: self.gate.waiting(),
+        }
+    }
+
+    pub(crate) fn still_running(&self) -> StillRunning {
+        StillRunning {
+            running: self.line.busy(),
+            queued: self.line.queued(),
+            permits: self.gate.permits(),
+            from_inside: false,
+        }
+    }
+}
+
+impl<W: Work> Engine<W> {
+    pub(crate) fn stats(&self) -> Stats {
+        self.lock().stats()
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.lock().closed
+    }
+
+    /// Lets at most `capacity` workers work from now on.
+    pub(crate) fn resize(self: &Arc<Self>, capacity: usize) {
+        let mut acts = Acts::default();
+        let mut crew = self.lock();
+        if self.settings.preallocate {
+            let places = capacity.saturating_add(self.settings.queue);
+            crew.line.reserve(places);
+            crew.roster.reserve(capacity);
+        }
+        crew.resize(capacity, &mut acts);
+        drop(crew);
+        self.perform(acts);
+    }
+
+    /// Starts workers until there are `workers`, as far as the capacity goes.
+    pub(crate) fn prestart(self: &Arc<Self>, workers: usize) -> io::Result<()> {
+        let mut crew = self.lock();
+        let missing = workers.min(crew.limits.capacity).saturating_sub(crew.roster.workers());
+        if missing == 0 || crew.closed {
+            return Ok(());
+        }
+        let mut missing = missing;
+        if crew.roster.present() == 0 {
+            self.start_first(&mut crew)?;
+            missing -= 1;
+        }
+        let places: Vec<usize> = (0..missing).map(|_| crew.roster.add(Duty::Starting)).collect();
+        drop(crew);
+        let mut outcome = Ok(());
+        for index in places {
+            if let Err(error) = self.start(index) {
+                let mut acts = Acts::default();
+                self.lock().could_not_start(index, &mut acts);
+                self.perform(acts);
+                outcome = Err(error);
+            }
+        }
+        outcome
+    }
+
+    /// Refuses new tasks from now on.
+    pub(crate) fn close(self: &Arc<Self>) {
+        let mut acts = Acts::default();
+        self.lock().close(&mut acts);
+        self.perform(acts);
+    }
+
+    /// Drops what has not been started, and says how much that was.
+    pub(crate) fn discard(self: &Arc<Self>) -> usize {
+        let mut acts = Acts::default();
+        let mut crew = self.lock();
+        let jobs = crew.line.take_all();
+        crew.cancelled += jobs.len() as u64;
+        crew.serve_waiters(&mut acts);
+        drop(crew);
+        self.perform(acts);
+        let count = jobs.len();
+        for job in jobs {
+            contain(|| drop(job));
+        }
+        count
+    }
+
+    /// Accepts tasks again after all workers have gone.
+    pub(crate) fn reopen(self: &Arc<Self>) -> Result<(), ReopenError> {
+        let mut crew = self.lock();
+        if !crew.closed {
+            return Err(ReopenError::Open);
+        }
+        if !crew.has_ended(Ended::Workers) {
+            return Err(ReopenError::StillRunning(crew.still_running()));
+        }
+        crew.closed = false;
+        let minimum = crew.limits.minimum;
+        drop(crew);
+        self.prestart(minimum).map_err(ReopenError::Thread)
+    }
+
+    /// Waits for an end. Says what is left if it does not come in time, or cannot come because
+    /// the calling thread is one of those waited for.
+    pub(crate) fn wait_until(
+        self: &Arc<Self>,
+        what: Ended,
+        deadline: Option<Instant>,
+    ) -> Result<(), StillRunning> {
+        self.check_outside()?;
+        let waiter = Waiter::thread();
+        if self.lock().await_end(what, &waiter) || waiter.look().is_some() {
+            self.join_left(what);
+            return Ok(());
+        }
+        waiter_parks(self, &waiter);
+        while waiter.verdict().is_none() {
+            if !park_until(deadline, None) {
+                let mut crew = self.lock();
+                if waiter.verdict().is_none() {
+                    crew.no_longer_await(what, &waiter);
+                    return Err(crew.still_running());
+                }
+            }
+        }
+        self.join_left(what);
+        Ok(())
+    }
+
+    /// As [`Engine::wait_until`], for a future.
+    pub(crate) fn until(self: &Arc<Self>, what: Ended) -> UntilEnd<'_, W> {
+        UntilEnd { engine: self, what, waiter: None }
+    }
+
+    pub(crate) fn check_outside(&self) -> Result<(), StillRunning> {
+        if !self.is_inside() {
+            return Ok(());
+        }
+        Err(StillRunning { from_inside: true, ..self.lock().still_running() })
+    }
+
+    /// Joins the threads of the workers that have left.
+    fn join_left(&self, what: Ended) {
+        if what == Ended::Workers {
+            // Held while the threads are joined, so that a second one who drains does not return
+            // before they are. They need the other lock on their way out.
+            let _joining = lock(&self.joining);
+            let Threads { here, left } = std::mem::take(&mut *lock(&self.threads));
+            for handle in here.into_values().chain(left) {
+                // A worker's thread contains every panic, so there is nothing to be told.
+                drop(handle.join());
+            }
+        }
+    }
+}
+
+fn waiter_parks<W: Work>(engine: &Engine<W>, waiter: &Waiter) {
+    let _crew = engine.lock();
+    waiter.set_mood(Mood::Parked);
+}
+
+/// A future that is ready when an end has come. Dropped, it waits no longer.
+pub(crate) struct UntilEnd<'a, W: Work> {
+    engine: &'a Arc<Engine<W>>,
+    what: Ended,
+    waiter: Option<Arc<Waiter>>,
+}
+
+impl<W: Work> Future for UntilEnd<'_, W> {
+    type Output = Result<(), StillRunning>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let (engine, what) = (self.engine, self.what);
+        let ended = if let Some(waiter) = &self.waiter {
+            waiter.set_waker(context.waker());
+            waiter.verdict().is_some()
+        } else {
+            engine.check_outside()?;
+            let waiter = Waiter::future(context.waker());
+            let ended = engine.lock().await_end(what, &waiter);
+            self.waiter = Some(waiter);
+            ended
+        };
+        if !ended {
+            return Poll::Pending;
+        }
+        self.waiter = None;
+        engine.join_left(what);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<W: Work> Drop for UntilEnd<'_, W> {
+    fn drop(&mut self) {
+        if let Some(waiter) = self.waiter.take() {
+            self.engine.lock().no_longer_await(self.what, &waiter);
+        }
+    }
+}

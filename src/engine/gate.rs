@@ -1,0 +1,222 @@
+//! The gate: who may put a task into the line, and who must wait, in order of arrival.
+//!
+//! A task has a place from the moment it is accepted until it has ended, and a permit holds a
+//! place for a task to come. There are as many places as workers and queue together, so a queue
+//! of zero means that a task enters only when a worker is free to take it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::crew::{Acts, Crew};
+use super::wait::{Mood, Verdict, Waiter};
+use crate::error::Refused;
+
+/// How long the first of the waiting threads rests before it looks for itself.
+pub(crate) const DOZE: Duration = Duration::from_millis(1);
+
+/// The part of the gate that lives under the lock.
+///
+/// A place is free for the next submitter only while nobody waits. The verdict of a waiter in the
+/// queue is open; whoever gives one takes the waiter out.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    waiters: VecDeque<Arc<Waiter>>,
+    waiters_limit: usize,
+    permits: usize,
+    /// Until this many tasks are published nobody needs to look closer: the pool is open, nobody
+    /// waits, there is a place, and there is a worker. Zero when one of these is in doubt.
+    clear_until: u64,
+    pub(crate) refused: u64,
+}
+
+/// What somebody at the gate gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Admission {
+    Enter,
+    /// All places are taken, or others wait for one.
+    Full,
+    Closed,
+    /// There is no worker: one must be started first.
+    Unmanned,
+}
+
+impl Gate {
+    pub(crate) fn new(waiters_limit: usize) -> Self {
+        Gate { waiters: VecDeque::new(), waiters_limit, permits: 0, clear_until: 0, refused: 0 }
+    }
+
+    pub(crate) fn permits(&self) -> usize {
+        self.permits
+    }
+
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiters.len()
+    }
+
+    /// Makes the next submitter look closer.
+    pub(crate) fn shut(&mut self) {
+        self.clear_until = 0;
+    }
+
+    /// Whether the first in the queue relies on being woken for each place that gets free.
+    pub(crate) fn is_eager(&self) -> bool {
+        self.waiters.front().is_some_and(|waiter| waiter.mood() == Mood::Parked)
+    }
+
+    fn is_first(&self, waiter: &Arc<Waiter>) -> bool {
+        self.waiters.front().is_some_and(|first| Arc::ptr_eq(first, waiter))
+    }
+}
+
+impl<J> Crew<J> {
+    /// The usual case: whether a task may enter without a closer look.
+    #[inline]
+    pub(crate) fn is_clear(&self) -> bool {
+        self.line.published() < self.gate.clear_until
+    }
+
+    /// The closer look.
+    pub(crate) fn admission(&mut self) -> Admission {
+        if self.closed {
+            return Admission::Closed;
+        }
+        if self.roster.present() == 0 {
+            return Admission::Unmanned;
+        }
+        let places = self.places();
+        if places == 0 || !self.gate.waiters.is_empty() {
+            return Admission::Full;
+        }
+        self.gate.clear_until = self.line.published().saturating_add(places as u64);
+        Admission::Enter
+    }
+
+    /// Joins the queue at the gate, unless that is full too.
+    pub(crate) fn queue_up(&mut self, waiter: Arc<Waiter>) -> Result<(), Refused> {
+        if self.gate.waiters.len() >= self.gate.waiters_limit {
+            return Err(Refused::Full);
+        }
+        self.gate.shut();
+        self.gate.waiters.push_back(waiter);
+        self.heed_waiters();
+        Ok(())
+    }
+
+    /// Takes a waiter out of the queue, because it does not want to wait any longer. What it had
+    /// been granted in the meantime is returned; then it is not in the queue any more.
+    pub(crate) fn withdraw(&mut self, waiter: &Arc<Waiter>, acts: &mut Acts) -> Option<Verdict> {
+        if let Some(verdict) = waiter.verdict() {
+            return Some(verdict);
+        }
+        self.gate.waiters.retain(|other| !Arc::ptr_eq(other, waiter));
+        self.serve_waiters(acts);
+        None
+    }
+
+    /// A waiting thread is done looking and asks how to rest: for a while, or until it is woken.
+    /// `progress` is what it was told the last time.
+    pub(crate) fn rest_at_gate(
+        &mut self,
+        waiter: &Arc<Waiter>,
+        progress: &mut Option<u64>,
+        acts: &mut Acts,
+    ) -> Option<Duration> {
+        let taken = self.line.published() - self.line.queued() as u64;
+        let moving = progress.replace(taken) != Some(taken);
+        if self.gate.is_first(waiter) && moving {
+            waiter.set_mood(Mood::Dozing);
+            self.grant(1, acts);
+            self.heed_waiters();
+            return Some(DOZE);
+        }
+        waiter.set_mood(Mood::Parked);
+        // First the seal, then the look: a place that gets free later is free at the lock.
+        self.heed_waiters();
+        self.grant(1, acts);
+        self.heed_waiters();
+        None
+    }
+
+    /// Holds a place for a task to come.
+    pub(crate) fn hold_place(&mut self) {
+        self.gate.permits += 1;
+        self.gate.shut();
+    }
+
+    /// Turns a held place into a task's, or gives it back.
+    pub(crate) fn release_place(&mut self) {
+        self.gate.permits -= 1;
+        self.gate.shut();
+    }
+
+    /// Tells everybody what they wait for, as far as it has come true.
+    pub(crate) fn serve_waiters(&mut self, acts: &mut Acts) {
+        // To let submitters in one by one would make them and the workers wait for each other at
+        // every task. So they enter when half of the queue is free, unless the first of them
+        // relies on every single place.
+        let enough = if self.gate.is_eager() { 1 } else { (self.limits.queue / 2).max(1) };
+        self.grant(enough, acts);
+        let tally = self.line.tally();
+        if tally.busy() == 0 && tally.queued(self.line.published()) == 0 {
+            decide_all(&mut self.idlers, acts);
+        }
+        if self.closed && self.roster.workers() == 0 {
+            decide_all(&mut self.drainers, acts);
+        }
+        self.heed_waiters();
+    }
+
+    /// Gives free places to those who wait, if at least `enough` are free.
+    fn grant(&mut self, enough: usize, acts: &mut Acts) {
+        if self.gate.waiters.is_empty() {
+            return;
+        }
+        let places = self.places();
+        if places < enough {
+            return;
+        }
+        for _ in 0..places {
+            let Some(waiter) = self.gate.waiters.pop_front() else { break };
+            self.gate.permits += 1;
+            if waiter.decide(Verdict::Granted) {
+                acts.wake.push(waiter);
+            }
+        }
+    }
+
+    /// Sends all waiting submitters away.
+    pub(crate) fn dismiss_waiters(&mut self, acts: &mut Acts) {
+        for waiter in self.gate.waiters.drain(..) {
+            self.gate.refused += 1;
+            if waiter.decide(Verdict::Closed) {
+                acts.wake.push(waiter);
+            }
+        }
+    }
+
+    /// Makes sure that workers come to the lock as often as those who wait need it.
+    pub(crate) fn heed_waiters(&mut self) {
+        self.line.hurry(!self.gate.waiters.is_empty() || !self.idlers.is_empty());
+        if self.needs_attention() {
+            self.line.seal();
+        }
+    }
+
+    /// How many more tasks may enter.
+    fn places(&self) -> usize {
+        let all = self.limits.capacity.saturating_add(self.limits.queue);
+        let tally = self.line.tally();
+        all.saturating_sub(tally.queued(self.line.published()))
+            .saturating_sub(tally.busy())
+            .saturating_sub(self.gate.permits)
+    }
+}
+
+fn decide_all(waiters: &mut Vec<Arc<Waiter>>, acts: &mut Acts) {
+    for waiter in waiters.drain(..) {
+        if waiter.decide(Verdict::Granted) {
+            acts.wake.push(waiter);
+        }
+    }
+}

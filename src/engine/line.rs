@@ -1,0 +1,186 @@
+//! The line: tasks in the order they were accepted, in blocks that are used again.
+//!
+//! A task's ticket is its number in the line. The tickets `base..` of the first block, and so on
+//! block after block, say where it stands; how many have been taken is counted in the [`Lane`].
+
+use std::collections::VecDeque;
+
+use super::block::{Block, CELLS};
+use super::lane::{Claim, Lane, Tally};
+use super::sync::Arc;
+
+/// How many empty blocks are kept for later, if the pool reserved no more.
+const SPARE_BLOCKS: usize = 16;
+
+/// The part of the line that lives under the lock.
+pub(crate) struct Line<J> {
+    lane: Arc<Lane>,
+    /// From the block with the next ticket to the one being filled.
+    blocks: VecDeque<Arc<Block<J>>>,
+    /// The ticket of the first cell of the first block.
+    base: u64,
+    published: u64,
+    spare: Vec<Arc<Block<J>>>,
+    spare_limit: usize,
+}
+
+/// What a worker on the lane holds: a block whose cells it may claim.
+pub(crate) struct Stretch<J> {
+    block: Arc<Block<J>>,
+    base: u64,
+    filled: usize,
+}
+
+impl<J> Line<J> {
+    pub(crate) fn new(lane: Arc<Lane>) -> Self {
+        Line {
+            lane,
+            blocks: VecDeque::new(),
+            base: 0,
+            published: 0,
+            spare: Vec::new(),
+            spare_limit: SPARE_BLOCKS,
+        }
+    }
+
+    /// Makes room for `tasks` tasks now, and keeps it.
+    pub(crate) fn reserve(&mut self, tasks: usize) {
+        // One block more than fits: the first and the last one may be used in part.
+        let blocks = tasks.div_ceil(CELLS) + 1;
+        self.spare_limit = self.spare_limit.max(blocks);
+        self.blocks.reserve(blocks);
+        while self.blocks.len() + self.spare.len() < blocks {
+            self.spare.push(Arc::new(Block::new()));
+        }
+    }
+
+    /// How many tasks have ever been accepted.
+    pub(crate) fn published(&self) -> u64 {
+        self.published
+    }
+
+    pub(crate) fn tally(&self) -> Tally {
+        self.lane.tally()
+    }
+
+    pub(crate) fn queued(&self) -> usize {
+        self.tally().queued(self.published)
+    }
+
+    pub(crate) fn busy(&self) -> usize {
+        self.tally().busy()
+    }
+
+    pub(crate) fn push(&mut self, job: J) {
+        let place = self.published - self.base;
+        let (block, cell) = (place as usize / CELLS, place as usize % CELLS);
+        if block == self.blocks.len() {
+            self.add_block();
+        }
+        // SAFETY: the ticket `published` is new, so its cell is empty: a block is used again only
+        // when all its cells have been emptied. Nobody touches the cell before `publish`.
+        unsafe { self.blocks[block].fill(cell, job) };
+        self.published += 1;
+        self.lane.publish(self.published);
+    }
+
+    /// Takes the first task of the line. Seals the lane.
+    pub(crate) fn pop(&mut self) -> Option<J> {
+        let job = self.take_sealed(true)?;
+        self.drop_spent();
+        Some(job)
+    }
+
+    /// Takes everything that stands in the line. Seals the lane.
+    pub(crate) fn take_all(&mut self) -> Vec<J> {
+        let mut jobs = Vec::with_capacity(self.queued());
+        while let Some(job) = self.take_sealed(false) {
+            jobs.push(job);
+            self.drop_spent();
+        }
+        jobs
+    }
+
+    /// Opens the lane and gives out the block with the next ticket.
+    pub(crate) fn open(&mut self) -> Option<Stretch<J>> {
+        self.drop_spent();
+        let block = Arc::clone(self.blocks.front()?);
+        self.lane.open();
+        Some(Stretch { block, base: self.base, filled: 0 })
+    }
+
+    pub(crate) fn seal(&self) {
+        self.lane.seal();
+    }
+
+    /// Tells workers on the lane whether somebody waits for them to be through.
+    pub(crate) fn hurry(&self, hurry: bool) {
+        self.lane.set_hurry(hurry);
+    }
+
+    /// Counts a task as ended.
+    pub(crate) fn end(&self) {
+        self.lane.end_locked();
+    }
+
+    /// Takes back what [`Line::open`] gave out.
+    pub(crate) fn give_back(&mut self, stretch: Stretch<J>) {
+        self.drop_spent();
+        self.keep(stretch.block);
+    }
+
+    fn take_sealed(&mut self, begin: bool) -> Option<J> {
+        self.lane.seal();
+        let queued = self.queued();
+        if queued == 0 {
+            return None;
+        }
+        let place = self.published - self.base - queued as u64;
+        let (block, cell) = (place as usize / CELLS, place as usize % CELLS);
+        self.lane.take(1, begin);
+        // SAFETY: the lane is sealed, so the tickets from `published - queued` on are ours to give
+        // out, and the count taken just now keeps everybody else off this one. It was filled
+        // under the lock that we hold.
+        Some(unsafe { self.blocks[block].empty(cell) })
+    }
+
+    /// Lets go of the blocks of which every ticket has been taken.
+    fn drop_spent(&mut self) {
+        let taken = self.published - self.queued() as u64;
+        while taken - self.base >= CELLS as u64 {
+            let Some(block) = self.blocks.pop_front() else { return };
+            self.base += CELLS as u64;
+            self.keep(block);
+        }
+    }
+
+    /// Keeps a block for later if nobody else holds it. Who holds it last brings it here.
+    fn keep(&mut self, mut block: Arc<Block<J>>) {
+        if self.spare.len() < self.spare_limit && Arc::get_mut(&mut block).is_some() {
+            self.spare.push(block);
+        }
+    }
+
+    fn add_block(&mut self) {
+        let block = self.spare.pop().unwrap_or_else(|| Arc::new(Block::new()));
+        self.blocks.push_back(block);
+    }
+}
+
+impl<J> Drop for Line<J> {
+    fn drop(&mut self) {
+        drop(self.take_all());
+    }
+}
+
+impl<J> Stretch<J> {
+    /// Takes the next task off the lane; `ending` as in [`Lane::claim`].
+    pub(crate) fn next(&mut self, lane: &Lane, ending: bool) -> Result<J, Claim> {
+        match lane.claim(self.base, &mut self.filled, ending) {
+            // SAFETY: the claim gave this cell to us alone, and it lies below `filled`, which was
+            // read from `published` with Acquire. The block is not used again while we hold it.
+            Claim::Cell(cell) => Ok(unsafe { self.block.empty(cell) }),
+            other => Err(other),
+        }
+    }
+}

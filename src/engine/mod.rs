@@ -1,0 +1,187 @@
+//! The engine: one for every pool, generic over what a worker is handed.
+//!
+//! The files stand in the order a task passes them; the README beside them names the states, the
+//! invariants, and why no wake-up is lost.
+
+mod entry; // a task comes in: admitted at once, after a wait, or refused
+mod gate; // who may enter, and who must wait
+mod line; // where it waits for a worker
+mod block; // .. in a cell
+mod lane; // .. and how short tasks are taken without the lock
+mod crew; // who takes it: every decision about workers
+mod roster; // .. what each worker is doing
+mod pace; // .. how long tasks take
+mod worker; // the thread that takes it
+mod run; // how it is called
+pub(crate) mod task; // what it is
+mod wait; // how anybody waits
+mod ends; // resize, wait until idle, close, drain, reopen
+mod sync; // std or loom
+
+#[cfg(all(test, loom))]
+mod models;
+
+use std::collections::HashMap;
+use std::io;
+use std::panic::Location;
+use std::sync::Arc;
+use std::time::Duration;
+
+use self::crew::{Acts, Crew, Limits};
+use self::lane::Lane;
+use self::line::Line;
+use self::roster::Duty;
+use self::sync::thread::{JoinHandle, ThreadId};
+use self::sync::{Mutex, MutexGuard, lock};
+
+pub(crate) use self::ends::Ended;
+pub(crate) use self::entry::{Held, Patience};
+pub(crate) use self::lane::MOST_BUSY as MAX_WORKERS;
+pub(crate) use self::run::Hooks;
+
+/// What the workers of a pool do.
+pub(crate) trait Work: Send + Sync + 'static {
+    /// What a worker is handed.
+    type Job: Send + 'static;
+    /// What a worker keeps for itself between jobs.
+    type State;
+
+    /// Called on the worker's thread before its first job.
+    fn prepare(&self) -> Self::State;
+
+    /// Runs a job. May panic.
+    fn run(&self, state: &mut Self::State, job: Self::Job);
+
+    /// Where the job was submitted, if that is known.
+    fn origin(job: &Self::Job) -> Option<&'static Location<'static>>;
+}
+
+/// Everything that is fixed when a pool is built; see `Builder` for what each one means.
+#[derive(Clone)]
+pub(crate) struct Settings {
+    pub(crate) capacity: usize,
+    pub(crate) minimum: usize,
+    pub(crate) queue: usize,
+    pub(crate) waiters: usize,
+    pub(crate) keep_alive: Option<Duration>,
+    pub(crate) preallocate: bool,
+    pub(crate) name: Arc<str>,
+    pub(crate) stack_size: Option<usize>,
+    pub(crate) hooks: Hooks,
+    #[cfg(test)]
+    pub(crate) faults: Option<Faults>,
+}
+
+/// Says which attempts to start a thread fail.
+#[cfg(test)]
+pub(crate) type Faults = Arc<dyn Fn() -> bool + Send + Sync>;
+
+/// A pool without its handle: what workers and handles share.
+pub(crate) struct Engine<W: Work> {
+    crew: Mutex<Crew<W::Job>>,
+    lane: sync::Arc<Lane>,
+    /// The threads that have not been joined. Nobody decides anything by these.
+    threads: Mutex<Threads>,
+    /// Held by whoever joins all of them.
+    joining: Mutex<()>,
+    settings: Settings,
+    work: W,
+}
+
+/// The threads that work, and those that have left. Not by their place in the roster: a place is
+/// vacant, and may be taken again, a moment before its last thread is gone.
+#[derive(Default)]
+struct Threads {
+    here: HashMap<ThreadId, JoinHandle<()>>,
+    left: Vec<JoinHandle<()>>,
+}
+
+impl<W: Work> Engine<W> {
+    pub(crate) fn new(settings: Settings, work: W) -> Arc<Self> {
+        let lane = sync::Arc::new(Lane::new());
+        let mut crew = Crew::new(Line::new(lane.clone()), limits(&settings), settings.waiters);
+        if settings.preallocate {
+            let places = settings.queue.saturating_add(settings.capacity);
+            crew.line.reserve(places);
+            crew.roster.reserve(settings.capacity);
+        }
+        let crew = Mutex::new(crew);
+        let (threads, joining) = (Mutex::new(Threads::default()), Mutex::new(()));
+        Arc::new(Engine { crew, lane, threads, joining, settings, work })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Crew<W::Job>> {
+        lock(&self.crew)
+    }
+
+    /// Does what was decided under the lock, now that it is free.
+    fn perform(self: &Arc<Self>, acts: Acts) {
+        acts.wake.iter().for_each(|waiter| waiter.wake());
+        acts.unpark.iter().for_each(sync::thread::Thread::unpark);
+        for index in acts.start {
+            if self.start(index).is_err() {
+                let mut acts = Acts::default();
+                self.lock().could_not_start(index, &mut acts);
+                self.perform(acts);
+            }
+        }
+    }
+
+    /// Starts a thread for a place of the roster. The handle is stored before anybody can ask for
+    /// it, because that is done under the same lock.
+    fn start(self: &Arc<Self>, index: usize) -> io::Result<()> {
+        #[cfg(test)]
+        if self.settings.faults.as_ref().is_some_and(|fails| fails()) {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        let mut builder = sync::thread::Builder::new().name(self.worker_name(index));
+        if let Some(bytes) = self.settings.stack_size {
+            builder = builder.stack_size(bytes);
+        }
+        let engine = Arc::clone(self);
+        let mut threads = lock(&self.threads);
+        let handle = builder.spawn(move || worker::main(&engine, index))?;
+        threads.here.insert(handle.thread().id(), handle);
+        Ok(())
+    }
+
+    /// Starts the first worker. The lock is held meanwhile: nobody else could do anything with a
+    /// pool that has no worker, and nobody may rely on one that cannot be started.
+    fn start_first(self: &Arc<Self>, crew: &mut Crew<W::Job>) -> io::Result<()> {
+        let index = crew.roster.add(Duty::Called);
+        let started = self.start(index);
+        if started.is_err() {
+            crew.roster.remove(index);
+        }
+        started
+    }
+
+    fn worker_name(&self, index: usize) -> String {
+        format!("{}-{index}", self.settings.name)
+    }
+
+    /// Whether the calling thread is a worker of this pool.
+    pub(crate) fn is_inside(&self) -> bool {
+        worker::current() == Some(std::ptr::from_ref(self).addr())
+    }
+
+    pub(crate) fn minimum(&self) -> usize {
+        self.settings.minimum
+    }
+
+    pub(crate) fn hooks(&self) -> &Hooks {
+        &self.settings.hooks
+    }
+}
+
+fn limits(settings: &Settings) -> Limits {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    Limits {
+        capacity: settings.capacity,
+        minimum: settings.minimum,
+        queue: settings.queue,
+        lookers: (cores / 2).max(1),
+        cores,
+        expires: settings.keep_alive.is_some(),
+    }
+}

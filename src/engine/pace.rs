@@ -1,0 +1,116 @@
+//! The pace: how long tasks take, and how long it pays to look around.
+//!
+//! To wake a thread costs as much as hundreds of small tasks. So the crew keeps an eye on how
+//! long tasks take: while they are short, a few workers share them over the lane and nobody else
+//! is woken; otherwise every task gets a worker of its own as soon as one can be had.
+
+use std::time::Duration;
+
+/// Below this, tasks are short.
+const SHORT: u64 = 2_000;
+/// Above this, they are no longer. Far from [`SHORT`], so that the pace does not waver.
+const LONG: u64 = 8_000;
+/// A backlog that keeps one worker busy for longer than this is worth another worker.
+const BACKLOG: u64 = 100_000;
+
+const LOOK_LEAST: Duration = Duration::from_micros(2);
+const LOOK_FIRST: Duration = Duration::from_micros(10);
+const LOOK_MOST: Duration = Duration::from_micros(50);
+
+/// What the crew knows about its tasks. All times are in nanoseconds.
+#[derive(Debug)]
+pub(crate) struct Pace {
+    /// A running mean of the time per task; `None` until the first task has ended.
+    mean: Option<u64>,
+    short: bool,
+    look: Duration,
+}
+
+impl Pace {
+    pub(crate) fn new() -> Self {
+        Pace { mean: None, short: false, look: LOOK_FIRST }
+    }
+
+    /// Notes that `tasks` tasks took `nanos` together.
+    pub(crate) fn note(&mut self, tasks: u64, nanos: u64) {
+        if tasks == 0 {
+            return;
+        }
+        let sample = nanos / tasks;
+        let mean = match self.mean {
+            None => sample,
+            Some(mean) if sample <= mean => (mean + sample) / 2,
+            // A thread that lost its core for a while looks like a slow task, so one slow sample
+            // counts for at most eight times the mean.
+            Some(mean) => (3 * mean + sample.min(8 * mean.max(1))) / 4,
+        };
+        self.mean = Some(mean);
+        self.short = if self.short { mean < LONG } else { mean < SHORT };
+    }
+
+    /// Notes that tasks stand in the line and none was taken for a while: somebody is stuck.
+    pub(crate) fn stalled(&mut self) {
+        self.mean = Some(LONG);
+        self.short = false;
+    }
+
+    pub(crate) fn is_short(&self) -> bool {
+        self.short
+    }
+
+    /// Whether `queued` tasks are worth another worker although they are short.
+    pub(crate) fn is_behind(&self, queued: usize) -> bool {
+        self.mean.unwrap_or(LONG).saturating_mul(queued as u64) > BACKLOG
+    }
+
+    /// How long a worker without work looks around before it goes idle.
+    pub(crate) fn look(&self) -> Duration {
+        if cfg!(loom) { Duration::ZERO } else { self.look }
+    }
+
+    /// Notes whether looking around led to a task.
+    pub(crate) fn looked(&mut self, found: bool) {
+        let next = if found { self.look * 2 } else { self.look / 2 };
+        self.look = next.clamp(LOOK_LEAST, LOOK_MOST);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tasks_count_as_long_until_they_prove_short() {
+        let mut pace = Pace::new();
+        assert!(!pace.is_short());
+        pace.note(32, 32 * 50);
+        assert!(pace.is_short());
+    }
+
+    #[test]
+    fn one_lost_time_slice_does_not_change_the_pace() {
+        let mut pace = Pace::new();
+        pace.note(32, 32 * 50);
+        pace.note(32, 4_000_000);
+        assert!(pace.is_short());
+    }
+
+    #[test]
+    fn tasks_that_stay_slow_change_the_pace() {
+        let mut pace = Pace::new();
+        pace.note(32, 32 * 50);
+        for _ in 0..10 {
+            pace.note(1, 1_000_000);
+        }
+        assert!(!pace.is_short());
+    }
+
+    #[test]
+    fn looking_in_vain_makes_workers_look_less() {
+        let mut pace = Pace::new();
+        (0..20).for_each(|_| pace.looked(false));
+        assert_eq!(pace.look(), LOOK_LEAST);
+        (0..20).for_each(|_| pace.looked(true));
+        assert_eq!(pace.look(), LOOK_MOST);
+    }
+}

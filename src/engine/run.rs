@@ -1,0 +1,81 @@
+//! Running a task: call it, catch its panic, and tell the hook.
+//!
+//! A panic may come from a task, from the `Drop` of what it captured, from a hook, and from the
+//! `Drop` of a panic's payload. None of them may end a worker, so all of them end here.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+use std::sync::Arc;
+
+use crate::error::TaskPanic;
+
+/// What a user wants to be told.
+#[derive(Clone, Default)]
+pub(crate) struct Hooks {
+    pub(crate) on_panic: Option<Arc<dyn Fn(&TaskPanic) + Send + Sync>>,
+    pub(crate) on_worker_start: Option<Arc<dyn Fn(usize) + Send + Sync>>,
+    pub(crate) on_worker_stop: Option<Arc<dyn Fn(usize) + Send + Sync>>,
+}
+
+/// How a task ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum End {
+    Completed,
+    Panicked,
+}
+
+impl Hooks {
+    /// Runs a task of `origin` on the thread called `worker`.
+    #[inline]
+    pub(crate) fn run(
+        &self,
+        worker: &str,
+        origin: Option<&'static Location<'static>>,
+        task: impl FnOnce(),
+    ) -> End {
+        match catch_unwind(AssertUnwindSafe(task)) {
+            Ok(()) => End::Completed,
+            Err(payload) => {
+                self.tell_panic(TaskPanic::new(payload, worker, origin));
+                End::Panicked
+            }
+        }
+    }
+
+    pub(crate) fn tell_start(&self, index: usize) {
+        if let Some(hook) = &self.on_worker_start {
+            contain(|| hook(index));
+        }
+    }
+
+    pub(crate) fn tell_stop(&self, index: usize) {
+        if let Some(hook) = &self.on_worker_stop {
+            contain(|| hook(index));
+        }
+    }
+
+    /// Without a hook there is nothing to do: Rust printed the panic when it began.
+    #[cold]
+    fn tell_panic(&self, panic: TaskPanic) {
+        if let Some(hook) = &self.on_panic {
+            contain(|| hook(&panic));
+        }
+        contain(|| drop(panic));
+    }
+}
+
+/// Calls something of a user's that has no handle to carry its panic. Rust has printed it.
+pub(crate) fn contain(call: impl FnOnce()) {
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(call)) {
+        drop_payload(payload);
+    }
+}
+
+/// Drops a payload. If that panics too, the new payload is given up instead of being dropped,
+/// because it may do the same for ever.
+fn drop_payload(payload: Box<dyn Any + Send>) {
+    if let Err(next) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+        std::mem::forget(next);
+    }
+}

@@ -1,0 +1,224 @@
+//! A task: a closure of any type in a cell of one size, without an allocation if it is small.
+//!
+//! A closure of up to 48 bytes lies in the task itself; a larger one, or one that wants more than
+//! 16-byte alignment, lies in a box and the task holds the box. A task fills one cache line.
+
+use std::mem::{ManuallyDrop, MaybeUninit, align_of, size_of};
+use std::panic::Location;
+
+/// What fits into a task without an allocation.
+pub(crate) const INLINE_BYTES: usize = 48;
+
+/// Sixteen-byte aligned room for a small closure.
+type Room = [MaybeUninit<u128>; INLINE_BYTES / 16];
+
+/// A closure that can be called once.
+pub(crate) struct Task {
+    /// Holds a value of the type that `acts` was made for, until the task is called or dropped.
+    room: Room,
+    acts: &'static Acts,
+    origin: &'static Location<'static>,
+}
+
+/// What can be done with the closure in a task's room.
+struct Acts {
+    /// Moves the closure out of the room and calls it.
+    call: unsafe fn(*mut Room),
+    /// Drops the closure in place.
+    drop: unsafe fn(*mut Room),
+}
+
+// SAFETY: `Task::new` takes closures that are `Send`, and a task holds nothing else but references
+// to statics.
+unsafe impl Send for Task {}
+
+impl Task {
+    /// Puts a closure into a task. The caller's line of code is remembered as its origin.
+    #[track_caller]
+    pub(crate) fn new<F: FnOnce() + Send + 'static>(closure: F) -> Self {
+        if fits::<F>() { Task::hold(closure) } else { Task::hold(BoxedClosure(Box::new(closure))) }
+    }
+
+    /// Where the task was submitted.
+    pub(crate) fn origin(&self) -> &'static Location<'static> {
+        self.origin
+    }
+
+    /// Calls the closure. Everything it owned is gone when this returns, also by a panic.
+    pub(crate) fn call(self) {
+        let mut task = ManuallyDrop::new(self);
+        // SAFETY: the room holds the closure that `acts` was made for, and it is moved out here
+        // and never again: `ManuallyDrop` keeps `Task::drop` away from it.
+        unsafe { (task.acts.call)(&raw mut task.room) };
+    }
+
+    /// Gives the closure back.
+    ///
+    /// # Safety
+    ///
+    /// The task was made by [`Task::new`] from an `F`.
+    pub(crate) unsafe fn into_closure<F: FnOnce() + Send + 'static>(self) -> F {
+        let task = ManuallyDrop::new(self);
+        if fits::<F>() {
+            // SAFETY: the room holds an `F`, by the caller's word; it is moved out once.
+            unsafe { task.room.as_ptr().cast::<F>().read() }
+        } else {
+            // SAFETY: the room holds an `F` in its box, by the caller's word; moved out once.
+            let boxed = unsafe { task.room.as_ptr().cast::<BoxedClosure<F>>().read() };
+            *boxed.0
+        }
+    }
+
+    #[track_caller]
+    fn hold<C: Call>(closure: C) -> Self {
+        const { assert!(size_of::<C>() <= INLINE_BYTES && align_of::<C>() <= align_of::<Room>()) };
+        let mut room: Room = [MaybeUninit::uninit(); INLINE_BYTES / 16];
+        // SAFETY: the room is large enough and aligned for a `C`, as asserted above.
+        unsafe { room.as_mut_ptr().cast::<C>().write(closure) };
+        Task { room, acts: C::ACTS, origin: Location::caller() }
+    }
+}
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        // SAFETY: a task that was called or taken apart is in `ManuallyDrop`, so here the closure
+        // is still in the room.
+        unsafe { (self.acts.drop)(&raw mut self.room) };
+    }
+}
+
+/// A closure that was too large for the room.
+struct BoxedClosure<F>(Box<F>);
+
+/// What lies in a task's room and can be called there.
+trait Call: Sized {
+    const ACTS: &'static Acts = &Acts { call: call_in::<Self>, drop: drop_in::<Self> };
+
+    fn call(self);
+}
+
+impl<F: FnOnce()> Call for F {
+    fn call(self) {
+        self();
+    }
+}
+
+impl<F: FnOnce()> Call for BoxedClosure<F> {
+    fn call(self) {
+        (*self.0)();
+    }
+}
+
+const fn fits<F>() -> bool {
+    size_of::<F>() <= INLINE_BYTES && align_of::<F>() <= align_of::<Room>()
+}
+
+/// # Safety
+///
+/// The room holds a `C`, which is moved out.
+unsafe fn call_in<C: Call>(room: *mut Room) {
+    // SAFETY: by the caller's word the room holds a `C` that nobody else will move out.
+    let closure = unsafe { room.cast::<C>().read() };
+    closure.call();
+}
+
+/// # Safety
+///
+/// The room holds a `C`, which is dropped.
+unsafe fn drop_in<C: Call>(room: *mut Room) {
+    // SAFETY: by the caller's word the room holds a `C` that nobody will use again.
+    unsafe { room.cast::<C>().drop_in_place() };
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[test]
+    fn a_task_fills_one_cache_line() {
+        assert_eq!(size_of::<Task>(), 64);
+    }
+
+    /// Runs `check` for a closure that captures `token` and `ballast`.
+    fn with_size<const BYTES: usize>(check: impl Fn(Task, &Arc<()>, &Arc<AtomicUsize>)) {
+        let (token, calls) = (Arc::new(()), Arc::new(AtomicUsize::new(0)));
+        let (inside, count) = (Arc::clone(&token), Arc::clone(&calls));
+        let ballast = [7_u8; BYTES];
+        let task = Task::new(move || {
+            assert!(ballast.iter().all(|byte| *byte == 7));
+            count.fetch_add(1, Ordering::Relaxed);
+            drop(inside);
+        });
+        check(task, &token, &calls);
+        assert_eq!(Arc::strong_count(&token), 1, "the captures are gone");
+    }
+
+    #[test]
+    fn a_task_is_called_once_and_drops_its_captures() {
+        let check = |task: Task, _: &Arc<()>, calls: &Arc<AtomicUsize>| {
+            task.call();
+            assert_eq!(calls.load(Ordering::Relaxed), 1);
+        };
+        with_size::<0>(check);
+        with_size::<32>(check);
+        with_size::<33>(check);
+        with_size::<500>(check);
+    }
+
+    #[test]
+    fn a_task_that_is_never_called_drops_its_captures() {
+        let check = |task: Task, token: &Arc<()>, calls: &Arc<AtomicUsize>| {
+            assert_eq!(Arc::strong_count(token), 2);
+            drop(task);
+            assert_eq!(calls.load(Ordering::Relaxed), 0);
+        };
+        with_size::<0>(check);
+        with_size::<32>(check);
+        with_size::<500>(check);
+    }
+
+    /// Makes a task of a closure, takes it apart again and calls the closure.
+    fn there_and_back<F: FnOnce() + Send + 'static>(closure: F) {
+        // SAFETY: the task was made from an `F` on this line.
+        let closure = unsafe { Task::new(closure).into_closure::<F>() };
+        closure();
+    }
+
+    #[test]
+    fn a_closure_comes_back_from_its_task() {
+        let calls = Arc::new(AtomicUsize::new(0));
+        let (small, large) = (Arc::clone(&calls), Arc::clone(&calls));
+        let ballast = [1_usize; 40];
+        there_and_back(move || drop(small.fetch_add(1, Ordering::Relaxed)));
+        there_and_back(move || drop(large.fetch_add(ballast.iter().sum(), Ordering::Relaxed)));
+        assert_eq!(calls.load(Ordering::Relaxed), 41);
+        assert_eq!(Arc::strong_count(&calls), 1);
+    }
+
+    #[test]
+    fn a_closure_keeps_its_alignment() {
+        #[repr(align(64))]
+        struct Wide(u8);
+        let wide = Wide(3);
+        there_and_back(move || {
+            let wide = wide;
+            assert_eq!((&raw const wide).addr() % 64, 0);
+            assert_eq!(wide.0, 3);
+        });
+    }
+
+    #[test]
+    fn a_panic_drops_the_captures() {
+        let token = Arc::new(());
+        let inside = Arc::clone(&token);
+        let task = Task::new(move || {
+            let _inside = inside;
+            panic!("on purpose");
+        });
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| task.call()));
+        assert!(outcome.is_err());
+        assert_eq!(Arc::strong_count(&token), 1);
+    }
+}

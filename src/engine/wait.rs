@@ -1,0 +1,182 @@
+//! Waiting: one mechanism for threads and futures. A blocked thread is just another waker.
+//!
+//! Whoever waits has a [`Waiter`]; whoever decides the wait, always under the engine's lock, puts
+//! a [`Verdict`] into it and wakes it after the lock is free. To wake a parked thread costs
+//! thousands of times what the verdict costs, so a thread first looks around for a while.
+
+use std::sync::Arc;
+use std::task::{Wake, Waker};
+use std::time::{Duration, Instant};
+
+use super::sync::atomic::{AtomicU8, Ordering};
+use super::sync::{Mutex, lock, now, park, thread};
+
+/// How long a thread looks for its verdict before it lets itself be woken.
+pub(crate) const LOOK: Duration =
+    if cfg!(loom) { Duration::ZERO } else { Duration::from_micros(30) };
+
+/// How a wait ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Verdict {
+    /// What was waited for is there; at the gate, a place is held for the waiter.
+    Granted = 1,
+    /// The pool was closed.
+    Closed = 2,
+}
+
+/// How a waiter waits, so that nobody wakes it who need not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Mood {
+    /// A thread that reads its verdict again and again: it need not be woken.
+    Looking = 0,
+    /// A thread that rests, but looks for itself every now and then.
+    Dozing = 1,
+    /// A thread or a future that does nothing until it is woken.
+    Parked = 2,
+}
+
+/// One who waits.
+#[derive(Debug)]
+pub(crate) struct Waiter {
+    /// Zero, or a [`Verdict`]. Written once, under the engine's lock.
+    verdict: AtomicU8,
+    /// A [`Mood`]. Read and written under the engine's lock.
+    mood: AtomicU8,
+    waker: Mutex<Waker>,
+}
+
+impl Waiter {
+    /// For the calling thread, which begins by looking.
+    pub(crate) fn thread() -> Arc<Self> {
+        Waiter::new(this_thread(), Mood::Looking)
+    }
+
+    /// For a future with this waker.
+    pub(crate) fn future(waker: &Waker) -> Arc<Self> {
+        Waiter::new(waker.clone(), Mood::Parked)
+    }
+
+    fn new(waker: Waker, mood: Mood) -> Arc<Self> {
+        let (verdict, mood) = (AtomicU8::new(0), AtomicU8::new(mood as u8));
+        Arc::new(Waiter { verdict, mood, waker: Mutex::new(waker) })
+    }
+
+    pub(crate) fn verdict(&self) -> Option<Verdict> {
+        // Acquire: pairs with the Release in `decide`: who sees the verdict sees what led to it.
+        match self.verdict.load(Ordering::Acquire) {
+            0 => None,
+            1 => Some(Verdict::Granted),
+            _ => Some(Verdict::Closed),
+        }
+    }
+
+    /// Under the engine's lock. True if the waiter must be woken afterwards.
+    #[must_use]
+    pub(crate) fn decide(&self, verdict: Verdict) -> bool {
+        // Release: pairs with the Acquire in `verdict`.
+        self.verdict.store(verdict as u8, Ordering::Release);
+        self.mood() != Mood::Looking
+    }
+
+    pub(crate) fn mood(&self) -> Mood {
+        match self.mood.load(Ordering::Relaxed) {
+            0 => Mood::Looking,
+            1 => Mood::Dozing,
+            _ => Mood::Parked,
+        }
+    }
+
+    /// Under the engine's lock.
+    pub(crate) fn set_mood(&self, mood: Mood) {
+        self.mood.store(mood as u8, Ordering::Relaxed);
+    }
+
+    /// Remembers whom to wake; a future may be polled by another task than before.
+    pub(crate) fn set_waker(&self, waker: &Waker) {
+        let mut kept = lock(&self.waker);
+        if !kept.will_wake(waker) {
+            // The old waker is somebody else's code, so it is dropped after the lock.
+            let old = std::mem::replace(&mut *kept, waker.clone());
+            drop(kept);
+            drop(old);
+        }
+    }
+
+    /// Outside the engine's lock.
+    pub(crate) fn wake(&self) {
+        let waker = lock(&self.waker).clone();
+        waker.wake();
+    }
+
+    /// Reads the verdict again and again for a while.
+    pub(crate) fn look(&self) -> Option<Verdict> {
+        look(LOOK, || self.verdict())
+    }
+}
+
+/// Asks `found` for up to `budget`, first in quick succession, then letting other threads run in
+/// between, in case one of them is the one waited for and has no core.
+pub(crate) fn look<T>(budget: Duration, mut found: impl FnMut() -> Option<T>) -> Option<T> {
+    const QUICK: u32 = if cfg!(loom) { 1 } else { 200 };
+    for _ in 0..QUICK {
+        if let Some(it) = found() {
+            return Some(it);
+        }
+        std::hint::spin_loop();
+    }
+    let end = now().checked_add(budget)?;
+    while now() < end {
+        thread::yield_now();
+        for _ in 0..16 {
+            if let Some(it) = found() {
+                return Some(it);
+            }
+            std::hint::spin_loop();
+        }
+    }
+    found()
+}
+
+/// Parks until `deadline`, or for `rest`, whichever comes first. False when the deadline is over.
+pub(crate) fn park_until(deadline: Option<Instant>, rest: Option<Duration>) -> bool {
+    let Some(deadline) = deadline else {
+        park(rest);
+        return true;
+    };
+    let left = deadline.saturating_duration_since(now());
+    if left.is_zero() {
+        return false;
+    }
+    park(Some(rest.map_or(left, |rest| rest.min(left))));
+    true
+}
+
+/// A waker that unparks the thread it was made on.
+struct Bell(thread::Thread);
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+#[cfg(not(loom))]
+fn this_thread() -> Waker {
+    thread_local! {
+        // One allocation per thread, not per wait.
+        static WAKER: Waker = Arc::new(Bell(thread::current())).into();
+    }
+    // A wait inside the destructor of another thread-local comes after ours is gone.
+    WAKER.try_with(Waker::clone).unwrap_or_else(|_| Arc::new(Bell(thread::current())).into())
+}
+
+#[cfg(loom)]
+fn this_thread() -> Waker {
+    Arc::new(Bell(thread::current())).into()
+}

@@ -1,0 +1,201 @@
+//! The worker: a thread that asks the crew what to do, does it, and asks again.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::crew::{Acts, Did, Next, Rest};
+use super::lane::Claim;
+use super::line::Stretch;
+use super::run::{End, contain};
+use super::sync::{lock, now, park, thread};
+use super::wait::look;
+use super::{Engine, Work};
+
+#[cfg(not(loom))]
+thread_local! {
+    static CURRENT: std::cell::Cell<Option<usize>> = const { std::cell::Cell::new(None) };
+}
+
+#[cfg(loom)]
+loom::thread_local! {
+    static CURRENT: std::cell::Cell<Option<usize>> = std::cell::Cell::new(None);
+}
+
+/// How often a worker that ran the line dry reads it again before it asks the crew. It is not
+/// known as looking meanwhile, so this is short: about a microsecond.
+const LINGER: u32 = if cfg!(loom) { 0 } else { 40 };
+
+/// The address of the engine whose worker the calling thread is.
+pub(crate) fn current() -> Option<usize> {
+    CURRENT.try_with(std::cell::Cell::get).unwrap_or(None)
+}
+
+/// The life of the worker at place `index`.
+pub(crate) fn main<W: Work>(engine: &Arc<Engine<W>>, index: usize) {
+    CURRENT.with(|current| current.set(Some(Arc::as_ptr(engine).addr())));
+    let name = engine.worker_name(index);
+    let mut worker = Worker { engine, index, name, state: None, idle_since: None };
+    let mut did = Did::Arrive(thread::current());
+    loop {
+        worker.begin();
+        worker.serve(did);
+        worker.end();
+        if worker.is_gone() {
+            break;
+        }
+        did = Did::Rest { expired: false };
+    }
+    engine.see_off();
+}
+
+struct Worker<'a, W: Work> {
+    engine: &'a Arc<Engine<W>>,
+    index: usize,
+    name: String,
+    state: Option<W::State>,
+    idle_since: Option<Instant>,
+}
+
+impl<W: Work> Worker<'_, W> {
+    fn begin(&mut self) {
+        self.engine.hooks().tell_start(self.index);
+    }
+
+    fn end(&mut self) {
+        contain(|| drop(self.state.take()));
+        self.engine.hooks().tell_stop(self.index);
+    }
+
+    fn is_gone(&self) -> bool {
+        let mut acts = Acts::default();
+        let gone = self.engine.lock().left(self.index, &mut acts);
+        self.engine.perform(acts);
+        gone
+    }
+
+    /// Works until it is told to leave.
+    fn serve(&mut self, mut did: Did<W::Job>) {
+        loop {
+            let mut acts = Acts::default();
+            let next = self.engine.lock().next(self.index, did, &mut acts);
+            self.engine.perform(acts);
+            did = match next {
+                Next::Run(job) => self.run_one(job),
+                Next::Drive(stretch) => self.drive(stretch),
+                Next::Look { published, budget } => self.look(published, budget),
+                Next::Rest(rest) => self.rest(rest),
+                Next::Leave => return,
+            };
+        }
+    }
+
+    fn run_one(&mut self, job: W::Job) -> Did<W::Job> {
+        self.idle_since = None;
+        let begin = now();
+        let end = self.run(job);
+        Did::Run { end, nanos: nanos_since(begin) }
+    }
+
+    /// Runs tasks from the lane until it is sealed, spent or dry.
+    fn drive(&mut self, mut stretch: Stretch<W::Job>) -> Did<W::Job> {
+        self.idle_since = None;
+        let (begin, mut tasks, mut last) = (now(), 0, None);
+        loop {
+            match stretch.next(&self.engine.lane, last.is_some()) {
+                Ok(job) => {
+                    last = Some(self.run(job));
+                    tasks += 1;
+                    if last == Some(End::Panicked) {
+                        break;
+                    }
+                }
+                Err(Claim::Dry) if self.linger(&mut last) => {}
+                Err(_) => break,
+            }
+        }
+        Did::Drive { stretch, tasks, last, nanos: nanos_since(begin) }
+    }
+
+    /// Ends the last task and waits a moment for the next. True if there is one.
+    fn linger(&self, last: &mut Option<End>) -> bool {
+        let lane = &self.engine.lane;
+        let seen = lane.published();
+        if last.is_some() {
+            if !lane.end() {
+                return false;
+            }
+            *last = None;
+        }
+        for _ in 0..LINGER {
+            if lane.hurry() {
+                return false;
+            }
+            if lane.published() != seen {
+                return true;
+            }
+            std::hint::spin_loop();
+        }
+        false
+    }
+
+    #[inline]
+    fn run(&mut self, job: W::Job) -> End {
+        let origin = W::origin(&job);
+        let (engine, state) = (self.engine, &mut self.state);
+        let end = engine.hooks().run(&self.name, origin, || {
+            engine.work.run(state.get_or_insert_with(|| engine.work.prepare()), job);
+        });
+        if end == End::Panicked {
+            // What a panic left behind may be half done, so the next task gets a new state.
+            contain(|| drop(self.state.take()));
+        }
+        end
+    }
+
+    fn look(&self, published: u64, budget: Duration) -> Did<W::Job> {
+        let lane = &self.engine.lane;
+        let found = look(budget, || (lane.published() != published).then_some(())).is_some();
+        Did::Look { found }
+    }
+
+    fn rest(&mut self, rest: Rest) -> Did<W::Job> {
+        let idle_since = *self.idle_since.get_or_insert_with(now);
+        // A deadline that the clock cannot tell is never reached.
+        let left = self.engine.settings.keep_alive.and_then(|keep_alive| {
+            let deadline = idle_since.checked_add(keep_alive)?;
+            Some(deadline.saturating_duration_since(now()))
+        });
+        match rest {
+            Rest::UntilCalled => park(None),
+            Rest::UntilExpired => park(left),
+            Rest::For(rest) => park(Some(left.map_or(rest, |left| left.min(rest)))),
+        }
+        let keep_alive = self.engine.settings.keep_alive;
+        Did::Rest { expired: keep_alive.is_some_and(|time| has_passed(idle_since, time)) }
+    }
+}
+
+impl<W: Work> Engine<W> {
+    /// A worker's last step: it leaves its handle to be joined, and joins the one who left before,
+    /// so that at most one thread that has left is not joined yet.
+    fn see_off(&self) {
+        let mut threads = lock(&self.threads);
+        let before = std::mem::take(&mut threads.left);
+        let own = threads.here.remove(&thread::current().id());
+        threads.left.extend(own);
+        drop(threads);
+        for handle in before {
+            // A worker's thread contains every panic, so there is nothing to be told.
+            drop(handle.join());
+        }
+    }
+}
+
+fn nanos_since(begin: Instant) -> u64 {
+    u64::try_from(now().saturating_duration_since(begin).as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// In a model the clock stands still, and every time is over when somebody asks.
+fn has_passed(since: Instant, time: Duration) -> bool {
+    cfg!(loom) || now().saturating_duration_since(since) >= time
+}

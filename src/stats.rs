@@ -1,0 +1,55 @@
+//! Figures that add up: one snapshot of a pool.
+
+/// One consistent snapshot of a pool, taken at one instant.
+///
+/// At any instant, `accepted == queued + busy + completed + panicked + cancelled`. Tasks that a
+/// submitter ran itself ([`WhenFull::CallerRuns`](crate::WhenFull::CallerRuns)) are counted when
+/// they have ended.
+///
+/// # Examples
+///
+/// ```
+/// let pool = formic::Pool::new(2);
+/// for _ in 0..10 {
+///     pool.submit(|| ())?;
+/// }
+/// pool.wait_idle()?;
+/// let stats = pool.stats();
+/// assert_eq!((stats.accepted, stats.completed, stats.queued), (10, 10, 0));
+/// assert!(stats.adds_up());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stats {
+    /// Tasks that were ever accepted.
+    pub accepted: u64,
+    /// Tasks that wait for a worker.
+    pub queued: usize,
+    /// Tasks that are running, each on a worker of its own.
+    pub busy: usize,
+    /// Tasks that have returned.
+    pub completed: u64,
+    /// Tasks that have panicked.
+    pub panicked: u64,
+    /// Tasks that were dropped before they were started.
+    pub cancelled: u64,
+    /// Tasks and permits that were not accepted.
+    pub refused: u64,
+    /// How many workers there may be; [`usize::MAX`] for an unlimited pool.
+    pub capacity: usize,
+    /// How many workers there are.
+    pub workers: usize,
+    /// How many of them run no task.
+    pub idle: usize,
+    /// Submitters that wait for a place.
+    pub waiting: usize,
+}
+
+impl Stats {
+    /// Whether the figures add up. They always do; this is for tests, and for doubters.
+    pub fn adds_up(&self) -> bool {
+        let pending = self.queued as u64 + self.busy as u64;
+        self.accepted == pending + self.completed + self.panicked + self.cancelled
+    }
+}
