@@ -9,9 +9,7 @@ use std::time::{Duration, Instant};
 use crate::builder::{Builder, WhenFull};
 use crate::engine::task::Task;
 use crate::engine::{Ended, Engine, Held, MAX_WORKERS, Patience, Work};
-use crate::error::{
-    PrestartError, Refused, ReopenError, ResizeError, StillRunning, SubmitError,
-};
+use crate::error::{PrestartError, Refused, ReopenError, ResizeError, StillRunning, SubmitError};
 use crate::stats::Stats;
 
 /// A pool of worker threads that run closures.
@@ -112,7 +110,9 @@ impl Pool {
     }
 
     pub(crate) fn from_engine(engine: Arc<Engine<Closures>>, when_full: WhenFull) -> Self {
-        Pool { handle: Arc::new(Handle { engine, when_full }) }
+        Pool {
+            handle: Arc::new(Handle { engine, when_full }),
+        }
     }
 
     pub(crate) fn start_workers(&self, workers: usize) -> io::Result<()> {
@@ -284,7 +284,10 @@ impl Pool {
     /// # }
     /// ```
     pub async fn admit_async(&self) -> Result<Permit<'_>, Refused> {
-        self.engine().admit_async().await.map(|held| Permit { held })
+        self.engine()
+            .admit_async()
+            .await
+            .map(|held| Permit { held })
     }
 
     fn admit_with(&self, patience: Patience) -> Result<Permit<'_>, Refused> {
@@ -395,7 +398,10 @@ impl Pool {
             return Err(ResizeError::BelowMinimum { workers, minimum });
         }
         if workers > MAX_WORKERS {
-            return Err(ResizeError::TooManyWorkers { workers, limit: MAX_WORKERS });
+            return Err(ResizeError::TooManyWorkers {
+                workers,
+                limit: MAX_WORKERS,
+            });
         }
         self.engine().resize(workers);
         Ok(())
@@ -598,7 +604,9 @@ impl Pool {
 
 impl fmt::Debug for Pool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pool").field("stats", &self.stats()).finish_non_exhaustive()
+        f.debug_struct("Pool")
+            .field("stats", &self.stats())
+            .finish_non_exhaustive()
     }
 }
 

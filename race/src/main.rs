@@ -1,1 +1,82 @@
-fn main() {}
+//! `race`: formic beside its peers, on the same work, each in a process of its own.
+
+#![forbid(unsafe_code)]
+
+mod child;
+mod cli;
+mod contenders;
+mod failure;
+mod heat;
+mod json;
+mod measure;
+mod progress;
+mod report;
+mod run_one;
+mod scenario;
+mod statistics;
+mod tour;
+mod workloads;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use cli::{Cli, Command};
+use heat::Heat;
+use progress::Progress;
+use scenario::Scenario;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    if let Some(Command::RunOne(order)) = &cli.command {
+        return run_one::obey(order);
+    }
+    let scenarios = cli.scenarios().unwrap_or_else(|error| error.exit());
+    if cfg!(debug_assertions) {
+        eprintln!("race: this is a debug build, its figures mean little; use --release");
+    }
+    let heats = run_all(scenarios);
+    publish(&heats, cli.json)
+}
+
+/// Runs the scenarios one after another under a single progress bar.
+fn run_all(scenarios: Vec<Scenario>) -> Vec<Heat> {
+    let progress = Progress::over(&scenarios);
+    let heats = scenarios
+        .into_iter()
+        .map(|scenario| {
+            Heat::run(scenario, |scenario, entry| {
+                progress.announce(scenario, entry);
+                let result = child::sample(scenario, entry);
+                progress.advance();
+                result
+            })
+        })
+        .collect();
+    progress.finish();
+    heats
+}
+
+/// Prints the results, and turns them into the exit code: 1 when a contender failed.
+fn publish(heats: &[Heat], as_json: bool) -> ExitCode {
+    let text = if as_json {
+        json::lines(heats)
+    } else {
+        report::text(heats)
+    };
+    match io::stdout().lock().write_all(text.as_bytes()) {
+        // The reader has left, as `head` does; that is no failure of the race.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+        Err(error) => {
+            eprintln!("race: the results could not be printed: {error}");
+            return ExitCode::FAILURE;
+        }
+        Ok(()) => {}
+    }
+    if heats.iter().all(Heat::is_complete) {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}

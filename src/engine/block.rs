@@ -26,7 +26,9 @@ unsafe impl<J: Send> Send for Block<J> {}
 
 impl<J> Block<J> {
     pub(crate) fn new() -> Self {
-        Block { cells: std::array::from_fn(|_| Place::new(MaybeUninit::uninit())) }
+        Block {
+            cells: std::array::from_fn(|_| Place::new(MaybeUninit::uninit())),
+        }
     }
 
     /// Moves a job into a cell.

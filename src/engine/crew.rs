@@ -85,7 +85,12 @@ pub(crate) enum Did<J> {
     /// It ran one task.
     Run { end: End, nanos: u64 },
     /// It ran tasks from the lane; the last one has not been counted as ended if `last` is there.
-    Drive { stretch: Stretch<J>, tasks: u64, last: Option<End>, nanos: u64 },
+    Drive {
+        stretch: Stretch<J>,
+        tasks: u64,
+        last: Option<End>,
+        nanos: u64,
+    },
     /// It looked around.
     Look { found: bool },
     /// It rested, and woke up by a call or by itself.
@@ -97,7 +102,10 @@ pub(crate) enum Next<J> {
     Run(J),
     Drive(Stretch<J>),
     /// Look around until more than `published` tasks were published, for up to `budget`.
-    Look { published: u64, budget: Duration },
+    Look {
+        published: u64,
+        budget: Duration,
+    },
     Rest(Rest),
     Leave,
 }
@@ -159,7 +167,12 @@ impl<J> Crew<J> {
                 self.end(end);
                 self.pace.note(1, nanos);
             }
-            Did::Drive { stretch, tasks, last, nanos } => {
+            Did::Drive {
+                stretch,
+                tasks,
+                last,
+                nanos,
+            } => {
                 self.line.give_back(stretch);
                 self.pace.note(tasks, nanos);
                 if let Some(end) = last {
@@ -192,7 +205,10 @@ impl<J> Crew<J> {
         }
         if !looked && self.should_look() {
             self.roster.set(me, Duty::Looking);
-            return Next::Look { published: self.line.published(), budget: self.pace.look() };
+            return Next::Look {
+                published: self.line.published(),
+                budget: self.pace.look(),
+            };
         }
         self.roster.push_idle(me);
         Next::Rest(self.first_rest(me))
@@ -362,7 +378,11 @@ impl<J> Crew<J> {
     }
 
     fn rest(&self) -> Rest {
-        if self.limits.expires { Rest::UntilExpired } else { Rest::UntilCalled }
+        if self.limits.expires {
+            Rest::UntilExpired
+        } else {
+            Rest::UntilCalled
+        }
     }
 
     /// An idle worker woke up without having been called.
@@ -406,7 +426,11 @@ impl<J> Crew<J> {
             return self.rest();
         }
         let rest = (self.doze.rest * 2).min(DOZE_MOST);
-        self.doze = Doze { published, queued, rest };
+        self.doze = Doze {
+            published,
+            queued,
+            rest,
+        };
         Rest::For(rest)
     }
 }

@@ -82,7 +82,10 @@ impl<W: Work> Engine<W> {
 
     /// Holds a place as soon as there is one.
     pub(crate) fn admit_async(self: &Arc<Self>) -> Admit<'_, W> {
-        Admit { engine: self, waiter: None }
+        Admit {
+            engine: self,
+            waiter: None,
+        }
     }
 
     /// Puts a job into the line, for which there is a place, and calls a worker if need be.
@@ -145,7 +148,10 @@ impl<W: Work> Engine<W> {
             Patience::Until(deadline) => deadline,
             _ => None,
         };
-        match waiter.look().or_else(|| self.rest_at_gate(waiter, deadline)) {
+        match waiter
+            .look()
+            .or_else(|| self.rest_at_gate(waiter, deadline))
+        {
             Some(Verdict::Granted) => Ok(Held { engine: self }),
             Some(Verdict::Closed) => Err(Refused::Closed),
             None => Err(Refused::TimedOut),
@@ -253,7 +259,9 @@ impl<'a, W: Work> Future for Admit<'a, W> {
         };
         // First the waker, then the look: a verdict that comes later wakes it.
         waiter.set_waker(context.waker());
-        let Some(verdict) = waiter.verdict() else { return Poll::Pending };
+        let Some(verdict) = waiter.verdict() else {
+            return Poll::Pending;
+        };
         self.waiter = None;
         Poll::Ready(match verdict {
             Verdict::Granted => Ok(Held { engine }),
@@ -264,12 +272,16 @@ impl<'a, W: Work> Future for Admit<'a, W> {
 
 impl<W: Work> Drop for Admit<'_, W> {
     fn drop(&mut self) {
-        let Some(waiter) = self.waiter.take() else { return };
+        let Some(waiter) = self.waiter.take() else {
+            return;
+        };
         let mut acts = Acts::default();
         let verdict = self.engine.lock().withdraw(&waiter, &mut acts);
         self.engine.perform(acts);
         if verdict == Some(Verdict::Granted) {
-            drop(Held { engine: self.engine });
+            drop(Held {
+                engine: self.engine,
+            });
         }
     }
 }

@@ -43,7 +43,13 @@ pub(crate) enum Admission {
 
 impl Gate {
     pub(crate) fn new(waiters_limit: usize) -> Self {
-        Gate { waiters: VecDeque::new(), waiters_limit, permits: 0, clear_until: 0, refused: 0 }
+        Gate {
+            waiters: VecDeque::new(),
+            waiters_limit,
+            permits: 0,
+            clear_until: 0,
+            refused: 0,
+        }
     }
 
     pub(crate) fn permits(&self) -> usize {
@@ -61,11 +67,15 @@ impl Gate {
 
     /// Whether the first in the queue relies on being woken for each place that gets free.
     pub(crate) fn is_eager(&self) -> bool {
-        self.waiters.front().is_some_and(|waiter| waiter.mood() == Mood::Parked)
+        self.waiters
+            .front()
+            .is_some_and(|waiter| waiter.mood() == Mood::Parked)
     }
 
     fn is_first(&self, waiter: &Arc<Waiter>) -> bool {
-        self.waiters.front().is_some_and(|first| Arc::ptr_eq(first, waiter))
+        self.waiters
+            .front()
+            .is_some_and(|first| Arc::ptr_eq(first, waiter))
     }
 }
 
@@ -109,7 +119,9 @@ impl<J> Crew<J> {
         if let Some(verdict) = waiter.verdict() {
             return Some(verdict);
         }
-        self.gate.waiters.retain(|other| !Arc::ptr_eq(other, waiter));
+        self.gate
+            .waiters
+            .retain(|other| !Arc::ptr_eq(other, waiter));
         self.serve_waiters(acts);
         None
     }
@@ -155,7 +167,11 @@ impl<J> Crew<J> {
         // To let submitters in one by one would make them and the workers wait for each other at
         // every task. So they enter when half of the queue is free, unless the first of them
         // relies on every single place.
-        let enough = if self.gate.is_eager() { 1 } else { (self.limits.queue / 2).max(1) };
+        let enough = if self.gate.is_eager() {
+            1
+        } else {
+            (self.limits.queue / 2).max(1)
+        };
         self.grant(enough, acts);
         let tally = self.line.tally();
         if tally.busy() == 0 && tally.queued(self.line.published()) == 0 {
@@ -177,7 +193,9 @@ impl<J> Crew<J> {
             return;
         }
         for _ in 0..places {
-            let Some(waiter) = self.gate.waiters.pop_front() else { break };
+            let Some(waiter) = self.gate.waiters.pop_front() else {
+                break;
+            };
             self.gate.permits += 1;
             if waiter.decide(Verdict::Granted) {
                 acts.wake.push(waiter);
@@ -197,7 +215,8 @@ impl<J> Crew<J> {
 
     /// Makes sure that workers come to the lock as often as those who wait need it.
     pub(crate) fn heed_waiters(&mut self) {
-        self.line.hurry(!self.gate.waiters.is_empty() || !self.idlers.is_empty());
+        self.line
+            .hurry(!self.gate.waiters.is_empty() || !self.idlers.is_empty());
         if self.needs_attention() {
             self.line.seal();
         }

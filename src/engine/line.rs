@@ -106,7 +106,11 @@ impl<J> Line<J> {
         self.drop_spent();
         let block = Arc::clone(self.blocks.front()?);
         self.lane.open();
-        Some(Stretch { block, base: self.base, filled: 0 })
+        Some(Stretch {
+            block,
+            base: self.base,
+            filled: 0,
+        })
     }
 
     pub(crate) fn seal(&self) {
@@ -148,7 +152,9 @@ impl<J> Line<J> {
     fn drop_spent(&mut self) {
         let taken = self.published - self.queued() as u64;
         while taken - self.base >= CELLS as u64 {
-            let Some(block) = self.blocks.pop_front() else { return };
+            let Some(block) = self.blocks.pop_front() else {
+                return;
+            };
             self.base += CELLS as u64;
             self.keep(block);
         }

@@ -3,20 +3,20 @@
 //! The files stand in the order a task passes them; the README beside them names the states, the
 //! invariants, and why no wake-up is lost.
 
+mod block; // .. in a cell
+mod crew; // who takes it: every decision about workers
+mod ends; // resize, wait until idle, close, drain, reopen
 mod entry; // a task comes in: admitted at once, after a wait, or refused
 mod gate; // who may enter, and who must wait
-mod line; // where it waits for a worker
-mod block; // .. in a cell
 mod lane; // .. and how short tasks are taken without the lock
-mod crew; // who takes it: every decision about workers
-mod roster; // .. what each worker is doing
+mod line; // where it waits for a worker
 mod pace; // .. how long tasks take
-mod worker; // the thread that takes it
+mod roster; // .. what each worker is doing
 mod run; // how it is called
+mod sync;
 pub(crate) mod task; // what it is
 mod wait; // how anybody waits
-mod ends; // resize, wait until idle, close, drain, reopen
-mod sync; // std or loom
+mod worker; // the thread that takes it // std or loom
 
 #[cfg(all(test, loom))]
 mod models;
@@ -107,7 +107,14 @@ impl<W: Work> Engine<W> {
         }
         let crew = Mutex::new(crew);
         let (threads, joining) = (Mutex::new(Threads::default()), Mutex::new(()));
-        Arc::new(Engine { crew, lane, threads, joining, settings, work })
+        Arc::new(Engine {
+            crew,
+            lane,
+            threads,
+            joining,
+            settings,
+            work,
+        })
     }
 
     fn lock(&self) -> MutexGuard<'_, Crew<W::Job>> {

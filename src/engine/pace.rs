@@ -28,7 +28,11 @@ pub(crate) struct Pace {
 
 impl Pace {
     pub(crate) fn new() -> Self {
-        Pace { mean: None, short: false, look: LOOK_FIRST }
+        Pace {
+            mean: None,
+            short: false,
+            look: LOOK_FIRST,
+        }
     }
 
     /// Notes that `tasks` tasks took `nanos` together.
@@ -45,7 +49,11 @@ impl Pace {
             Some(mean) => (3 * mean + sample.min(8 * mean.max(1))) / 4,
         };
         self.mean = Some(mean);
-        self.short = if self.short { mean < LONG } else { mean < SHORT };
+        self.short = if self.short {
+            mean < LONG
+        } else {
+            mean < SHORT
+        };
     }
 
     /// Notes that tasks stand in the line and none was taken for a while: somebody is stuck.
@@ -65,7 +73,11 @@ impl Pace {
 
     /// How long a worker without work looks around before it goes idle.
     pub(crate) fn look(&self) -> Duration {
-        if cfg!(loom) { Duration::ZERO } else { self.look }
+        if cfg!(loom) {
+            Duration::ZERO
+        } else {
+            self.look
+        }
     }
 
     /// Notes whether looking around led to a task.

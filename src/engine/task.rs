@@ -36,7 +36,11 @@ impl Task {
     /// Puts a closure into a task. The caller's line of code is remembered as its origin.
     #[track_caller]
     pub(crate) fn new<F: FnOnce() + Send + 'static>(closure: F) -> Self {
-        if fits::<F>() { Task::hold(closure) } else { Task::hold(BoxedClosure(Box::new(closure))) }
+        if fits::<F>() {
+            Task::hold(closure)
+        } else {
+            Task::hold(BoxedClosure(Box::new(closure)))
+        }
     }
 
     /// Where the task was submitted.
@@ -75,7 +79,11 @@ impl Task {
         let mut room: Room = [MaybeUninit::uninit(); INLINE_BYTES / 16];
         // SAFETY: the room is large enough and aligned for a `C`, as asserted above.
         unsafe { room.as_mut_ptr().cast::<C>().write(closure) };
-        Task { room, acts: C::ACTS, origin: Location::caller() }
+        Task {
+            room,
+            acts: C::ACTS,
+            origin: Location::caller(),
+        }
     }
 }
 
@@ -92,7 +100,10 @@ struct BoxedClosure<F>(Box<F>);
 
 /// What lies in a task's room and can be called there.
 trait Call: Sized {
-    const ACTS: &'static Acts = &Acts { call: call_in::<Self>, drop: drop_in::<Self> };
+    const ACTS: &'static Acts = &Acts {
+        call: call_in::<Self>,
+        drop: drop_in::<Self>,
+    };
 
     fn call(self);
 }

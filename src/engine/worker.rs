@@ -34,7 +34,13 @@ pub(crate) fn current() -> Option<usize> {
 pub(crate) fn main<W: Work>(engine: &Arc<Engine<W>>, index: usize) {
     CURRENT.with(|current| current.set(Some(Arc::as_ptr(engine).addr())));
     let name = engine.worker_name(index);
-    let mut worker = Worker { engine, index, name, state: None, idle_since: None };
+    let mut worker = Worker {
+        engine,
+        index,
+        name,
+        state: None,
+        idle_since: None,
+    };
     let mut did = Did::Arrive(thread::current());
     loop {
         worker.begin();
@@ -93,7 +99,10 @@ impl<W: Work> Worker<'_, W> {
         self.idle_since = None;
         let begin = now();
         let end = self.run(job);
-        Did::Run { end, nanos: nanos_since(begin) }
+        Did::Run {
+            end,
+            nanos: nanos_since(begin),
+        }
     }
 
     /// Runs tasks from the lane until it is sealed, spent or dry.
@@ -113,7 +122,12 @@ impl<W: Work> Worker<'_, W> {
                 Err(_) => break,
             }
         }
-        Did::Drive { stretch, tasks, last, nanos: nanos_since(begin) }
+        Did::Drive {
+            stretch,
+            tasks,
+            last,
+            nanos: nanos_since(begin),
+        }
     }
 
     /// Ends the last task and waits a moment for the next. True if there is one.
@@ -143,7 +157,9 @@ impl<W: Work> Worker<'_, W> {
         let origin = W::origin(&job);
         let (engine, state) = (self.engine, &mut self.state);
         let end = engine.hooks().run(&self.name, origin, || {
-            engine.work.run(state.get_or_insert_with(|| engine.work.prepare()), job);
+            engine
+                .work
+                .run(state.get_or_insert_with(|| engine.work.prepare()), job);
         });
         if end == End::Panicked {
             // What a panic left behind may be half done, so the next task gets a new state.
@@ -171,7 +187,9 @@ impl<W: Work> Worker<'_, W> {
             Rest::For(rest) => park(Some(left.map_or(rest, |left| left.min(rest)))),
         }
         let keep_alive = self.engine.settings.keep_alive;
-        Did::Rest { expired: keep_alive.is_some_and(|time| has_passed(idle_since, time)) }
+        Did::Rest {
+            expired: keep_alive.is_some_and(|time| has_passed(idle_since, time)),
+        }
     }
 }
 

@@ -1,0 +1,138 @@
+//! A contender in a process of its own: started, waited for, and stopped when it takes too long.
+
+use std::io::Read;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+use std::time::Duration;
+
+use crate::failure::Failure;
+use crate::measure::Sample;
+use crate::scenario::Scenario;
+use crate::workloads::Entry;
+
+const TIME_LIMIT: Duration = Duration::from_secs(120);
+
+/// As much of a child's complaint as a line of the report can bear.
+const COMPLAINT: usize = 300;
+
+/// Runs `entry` once in a child process.
+pub(crate) fn sample(scenario: &Scenario, entry: &Entry) -> Result<Sample, Failure> {
+    let output = output_within(command(scenario, entry)?, TIME_LIMIT)?;
+    let line = output.trim();
+    serde_json::from_str(line).map_err(|_| Failure::new(format!("it printed no result: {line:?}")))
+}
+
+/// This program once more, with the order for one run.
+fn command(scenario: &Scenario, entry: &Entry) -> Result<Command, Failure> {
+    let mut command = Command::new(std::env::current_exe().map_err(Failure::new)?);
+    let params = &scenario.params;
+    command
+        .args(["run-one", scenario.workload.name, entry.name, "--leashed"])
+        .args(["--tasks", &params.tasks.to_string()])
+        .args(["--workers", &params.workers.to_string()]);
+    if let Some(bound) = params.queue {
+        command.args(["--queue", &bound.to_string()]);
+    }
+    Ok(command)
+}
+
+/// What the command printed, if it ended well and in time.
+///
+/// Nothing is polled: this process sleeps until the child is done, and leaves it the machine.
+fn output_within(mut command: Command, limit: Duration) -> Result<String, Failure> {
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(Failure::new)?;
+    // Held open to the end: by this the child knows that it is still wanted.
+    let leash = child.stdin.take();
+    let output = read_aside(child.stdout.take());
+    let complaint = read_aside(child.stderr.take());
+    let in_time = output.recv_timeout(limit);
+    let status = end(&mut child, in_time.is_err())?;
+    drop(leash);
+    let Ok(output) = in_time else {
+        let seconds = limit.as_secs_f64();
+        return Err(Failure::new(format!("stopped after {seconds} seconds")));
+    };
+    if status.success() {
+        return Ok(output);
+    }
+    Err(describe(status, &complaint.recv().unwrap_or_default()))
+}
+
+/// Reads a stream to its end on a thread of its own, and sends the text then.
+fn read_aside(stream: Option<impl Read + Send + 'static>) -> Receiver<String> {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(mut stream) = stream {
+            // A broken stream ends like one that is complete; what it lacks shows in the result.
+            stream.read_to_end(&mut bytes).ok();
+        }
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        // Nobody listens any more when the time limit has passed.
+        sender.send(text).ok();
+    });
+    receiver
+}
+
+/// Waits for the child, which is at its end already unless it is stopped here.
+fn end(child: &mut Child, by_force: bool) -> Result<ExitStatus, Failure> {
+    if by_force {
+        // It may have ended by itself in this moment, which is as good.
+        child.kill().ok();
+    }
+    child.wait().map_err(Failure::new)
+}
+
+fn describe(status: ExitStatus, complaint: &str) -> Failure {
+    let words: Vec<&str> = complaint.split_whitespace().collect();
+    let plain = words.join(" ").replace(char::is_control, "");
+    let complaint: String = plain.chars().take(COMPLAINT).collect();
+    if complaint.is_empty() {
+        return Failure::new(status);
+    }
+    Failure::new(format!("{complaint} ({status})"))
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    const GENEROUS: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn what_a_child_prints_comes_back() {
+        let output = output_within(shell("echo 17"), GENEROUS);
+        assert_eq!(output, Ok("17\n".to_owned()));
+    }
+
+    #[test]
+    fn a_failed_child_is_told_with_its_complaint() {
+        let output = output_within(shell("echo 'no room' >&2; exit 3"), GENEROUS);
+        let failure = output.expect_err("it failed").to_string();
+        assert_eq!(failure, "no room (exit status: 3)");
+    }
+
+    #[test]
+    fn a_child_that_hangs_is_stopped() {
+        // `exec`, so that there is no grandchild to keep the streams open.
+        let output = output_within(shell("exec sleep 600"), Duration::from_millis(20));
+        let failure = output.expect_err("it hung").to_string();
+        assert_eq!(failure, "stopped after 0.02 seconds");
+    }
+
+    #[test]
+    fn a_program_that_does_not_exist_is_a_failure() {
+        assert!(output_within(Command::new("/no/such/program"), GENEROUS).is_err());
+    }
+
+    fn shell(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    }
+}

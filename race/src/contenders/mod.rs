@@ -1,0 +1,32 @@
+//! The contenders: each pool behind the same two calls, without a layer between.
+
+mod channels;
+mod formic;
+mod gate;
+mod peers;
+
+pub(crate) use self::channels::{Crossbeam, SyncChannel};
+pub(crate) use self::formic::Formic;
+pub(crate) use self::gate::Gated;
+pub(crate) use self::peers::{Rayon, RustyPool, Threadpool};
+
+use crate::failure::Failure;
+
+/// A pool in the race. Generic, never an object: a submit costs what the pool's own submit costs.
+pub(crate) trait Contender: Sized {
+    /// Hands a task over, and waits for room where the pool has a bound.
+    fn submit(&self, task: impl FnOnce() + Send + 'static) -> Result<(), Refused>;
+
+    /// Ends the pool when all tasks have run; outside the clock.
+    fn shut_down(self) -> Result<(), Failure>;
+}
+
+/// The pool took no more tasks, which none should do in a race.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Refused;
+
+impl From<Refused> for Failure {
+    fn from(_: Refused) -> Self {
+        Self::new("a task was refused")
+    }
+}

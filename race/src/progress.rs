@@ -1,0 +1,41 @@
+//! The progress bar: on standard error, and only where that is a terminal.
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::scenario::Scenario;
+use crate::workloads::Entry;
+
+const TEMPLATE: &str = "[{bar:30}] {pos}/{len} {wide_msg}";
+
+/// A bar over all child processes of all scenarios.
+#[derive(Debug)]
+pub(crate) struct Progress(ProgressBar);
+
+impl Progress {
+    /// A bar at its beginning.
+    ///
+    /// It is drawn between two runs and never during one, which it would disturb.
+    pub(crate) fn over(scenarios: &[Scenario]) -> Self {
+        let runs: usize = scenarios.iter().map(Scenario::runs).sum();
+        let bar = ProgressBar::new(runs as u64);
+        if let Ok(style) = ProgressStyle::with_template(TEMPLATE) {
+            bar.set_style(style.progress_chars("=> "));
+        }
+        Self(bar)
+    }
+
+    /// Shows what runs now.
+    pub(crate) fn announce(&self, scenario: &Scenario, entry: &Entry) {
+        self.0.set_message(format!("{scenario}: {}", entry.name));
+    }
+
+    /// One run is over.
+    pub(crate) fn advance(&self) {
+        self.0.inc(1);
+    }
+
+    /// Takes the bar off the screen, to make room for the results.
+    pub(crate) fn finish(self) {
+        self.0.finish_and_clear();
+    }
+}

@@ -1,0 +1,117 @@
+//! The figures of one contender: the median of its rounds, their spread, and what they cost.
+
+use crate::measure::Sample;
+
+/// The median and the two ends of a set of values.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Spread {
+    pub(crate) median: f64,
+    pub(crate) min: f64,
+    pub(crate) max: f64,
+}
+
+impl Spread {
+    /// The spread of `values`, or nothing when there are none.
+    pub(crate) fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
+        let mut sorted: Vec<f64> = values.into_iter().collect();
+        sorted.sort_by(f64::total_cmp);
+        Some(Self {
+            median: median_of_sorted(&sorted)?,
+            min: *sorted.first()?,
+            max: *sorted.last()?,
+        })
+    }
+}
+
+/// With an even number of values, the middle of the two in the middle.
+fn median_of_sorted(sorted: &[f64]) -> Option<f64> {
+    let upper = *sorted.get(sorted.len() / 2)?;
+    let lower = *sorted.get(sorted.len().checked_sub(1)? / 2)?;
+    Some(f64::midpoint(lower, upper))
+}
+
+/// What the rounds of one contender come to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Figures {
+    /// How many rounds were measured, the warm-up not counted.
+    pub(crate) rounds: usize,
+    pub(crate) ns_per_task: Spread,
+    /// The median over the rounds.
+    pub(crate) cpu_ns_per_task: f64,
+    /// The largest of all rounds, in millions of bytes.
+    pub(crate) peak_mb: Option<f64>,
+}
+
+impl Figures {
+    /// Sums up the measured rounds, or nothing when there are none.
+    pub(crate) fn of(samples: &[Sample], tasks: u64) -> Option<Self> {
+        let per_task = |nanoseconds: u64| nanoseconds as f64 / tasks as f64;
+        let peak_kb = samples.iter().filter_map(|sample| sample.peak_kb).max();
+        Some(Self {
+            rounds: samples.len(),
+            ns_per_task: Spread::of(samples.iter().map(|sample| per_task(sample.wall_ns)))?,
+            cpu_ns_per_task: Spread::of(samples.iter().map(|sample| per_task(sample.cpu_ns)))?
+                .median,
+            peak_mb: peak_kb.map(|kb| kb as f64 * 1024.0 / 1e6),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_odd_number_of_values_has_its_median_in_the_middle() {
+        let spread = Spread::of([9.0, 1.0, 4.0]).expect("three values");
+        assert_eq!((spread.min, spread.median, spread.max), (1.0, 4.0, 9.0));
+    }
+
+    #[test]
+    fn an_even_number_of_values_has_its_median_between_two() {
+        let spread = Spread::of([8.0, 1.0, 2.0, 4.0]).expect("four values");
+        assert_eq!((spread.min, spread.median, spread.max), (1.0, 3.0, 8.0));
+    }
+
+    #[test]
+    fn one_value_is_its_own_spread() {
+        let spread = Spread::of([7.0]).expect("one value");
+        assert_eq!((spread.min, spread.median, spread.max), (7.0, 7.0, 7.0));
+    }
+
+    #[test]
+    fn no_value_has_no_spread() {
+        assert_eq!(Spread::of([]), None);
+        assert_eq!(Figures::of(&[], 10), None);
+    }
+
+    #[test]
+    fn figures_are_per_task_and_keep_the_highest_peak() {
+        let samples = [
+            sample(1000, 3000, Some(1000)),
+            sample(3000, 1000, Some(5000)),
+            sample(2000, 2000, Some(2000)),
+        ];
+        let figures = Figures::of(&samples, 10).expect("three rounds");
+        assert_eq!(figures.rounds, 3);
+        assert_eq!(figures.ns_per_task.median, 200.0);
+        assert_eq!(figures.ns_per_task.min, 100.0);
+        assert_eq!(figures.ns_per_task.max, 300.0);
+        assert_eq!(figures.cpu_ns_per_task, 200.0);
+        assert_eq!(figures.peak_mb, Some(5.12));
+    }
+
+    #[test]
+    fn a_system_that_tells_no_peak_has_none() {
+        let figures = Figures::of(&[sample(1, 1, None)], 1).expect("one round");
+        assert_eq!(figures.peak_mb, None);
+    }
+
+    fn sample(wall_ns: u64, cpu_ns: u64, peak_kb: Option<u64>) -> Sample {
+        Sample {
+            wall_ns,
+            cpu_ns,
+            peak_kb,
+        }
+    }
+}

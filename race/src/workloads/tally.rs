@@ -1,0 +1,141 @@
+//! The tally: what the tasks write to, and how the producer sees that all of them have run.
+
+use std::hint;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use crate::failure::Failure;
+
+const STRIPES: u64 = 64;
+
+/// How often the producer looks before it begins to sleep between looks.
+const SPINS: u32 = 300;
+const NAP: Duration = Duration::from_micros(20);
+
+/// A sum spread over many cache lines, so that no line is hammered by all workers.
+///
+/// Task number `i` adds `i + 1` to the stripe `i % 64`. As no two values are the same, a task that is
+/// lost is not made up for by another that ran twice.
+#[derive(Debug)]
+pub(crate) struct Tally {
+    stripes: [Stripe; STRIPES as usize],
+    tasks: u64,
+}
+
+/// 128 bytes, since the processor fetches cache lines of 64 in pairs.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Stripe(AtomicU64);
+
+impl Tally {
+    /// A tally for `tasks` tasks, alive until the process ends: the tasks hold a plain reference,
+    /// and no contender pays for counting references.
+    pub(crate) fn leaked(tasks: u64) -> &'static Self {
+        let stripes = std::array::from_fn(|_| Stripe::default());
+        Box::leak(Box::new(Self { stripes, tasks }))
+    }
+
+    /// Task number `index`: three words of captures and one atomic add.
+    #[inline]
+    pub(crate) fn task(&'static self, index: u64) -> impl FnOnce() + Send + 'static {
+        let value = index + 1;
+        move || {
+            let stripe = &self.stripes[(index % STRIPES) as usize];
+            stripe.0.fetch_add(value, Ordering::Relaxed);
+        }
+    }
+
+    /// Waits until all tasks have run.
+    ///
+    /// The stripes are awaited one after another: a look reads a single cache line and
+    /// hardly disturbs those who still write.
+    pub(crate) fn wait(&self) {
+        let mut looks = 0;
+        for (stripe, expected) in self.stripes.iter().zip(self.expected()) {
+            while stripe.0.load(Ordering::Relaxed) < expected {
+                pause(&mut looks);
+            }
+        }
+    }
+
+    /// Whether each task has run exactly once; to be asked when the pool has ended.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        let sums = self.stripes.iter().map(|s| s.0.load(Ordering::Relaxed));
+        if sums.eq(self.expected()) {
+            return Ok(());
+        }
+        Err(Failure::new("not every task ran exactly once"))
+    }
+
+    /// What each stripe holds when all tasks have run.
+    fn expected(&self) -> impl Iterator<Item = u64> {
+        let tasks = self.tasks;
+        (0..STRIPES).map(move |stripe| {
+            let count = tasks.saturating_sub(stripe).div_ceil(STRIPES);
+            count * (stripe + 1) + STRIPES * (count * count.saturating_sub(1) / 2)
+        })
+    }
+}
+
+/// Spins at first, for what is about to end; sleeps later, so that the cores are left to the workers.
+fn pause(looks: &mut u32) {
+    if *looks < SPINS {
+        *looks += 1;
+        hint::spin_loop();
+    } else {
+        thread::sleep(NAP);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_captures_24_bytes() {
+        let task = Tally::leaked(1).task(0);
+        assert_eq!(size_of_val(&task), 24);
+    }
+
+    #[test]
+    fn all_tasks_once_pass_the_check() {
+        for tasks in [0, 1, 63, 64, 65, 1000] {
+            let tally = Tally::leaked(tasks);
+            for index in 0..tasks {
+                tally.task(index)();
+            }
+            tally.wait();
+            assert_eq!(tally.check(), Ok(()), "{tasks} tasks");
+        }
+    }
+
+    #[test]
+    fn a_lost_task_fails_the_check() {
+        let tally = Tally::leaked(100);
+        for index in 1..100 {
+            tally.task(index)();
+        }
+        assert!(tally.check().is_err());
+    }
+
+    #[test]
+    fn a_task_that_ran_twice_fails_the_check() {
+        let tally = Tally::leaked(100);
+        for index in (0..100).chain([17]) {
+            tally.task(index)();
+        }
+        tally.wait();
+        assert!(tally.check().is_err());
+    }
+
+    #[test]
+    fn a_task_in_place_of_another_fails_the_check() {
+        let tally = Tally::leaked(200);
+        // 65 stands in for 1: the same stripe, but another value.
+        for index in (0..200).map(|index| if index == 1 { 65 } else { index }) {
+            tally.task(index)();
+        }
+        assert!(tally.check().is_err());
+    }
+}
