@@ -41,28 +41,19 @@ pub struct Workers {
 
 impl From<usize> for Workers {
     fn from(capacity: usize) -> Self {
-        Workers {
-            minimum: 0,
-            capacity,
-        }
+        Workers { minimum: 0, capacity }
     }
 }
 
 impl From<RangeToInclusive<usize>> for Workers {
     fn from(range: RangeToInclusive<usize>) -> Self {
-        Workers {
-            minimum: 0,
-            capacity: range.end,
-        }
+        Workers { minimum: 0, capacity: range.end }
     }
 }
 
 impl From<RangeInclusive<usize>> for Workers {
     fn from(range: RangeInclusive<usize>) -> Self {
-        Workers {
-            minimum: *range.start(),
-            capacity: *range.end(),
-        }
+        Workers { minimum: *range.start(), capacity: *range.end() }
     }
 }
 
@@ -293,10 +284,7 @@ fn check_workers(minimum: usize, capacity: usize) -> Result<(), BuildError> {
         return Err(BuildError::Workers { minimum, capacity });
     }
     if capacity > MAX_WORKERS {
-        return Err(BuildError::TooManyWorkers {
-            workers: capacity,
-            limit: MAX_WORKERS,
-        });
+        return Err(BuildError::TooManyWorkers { workers: capacity, limit: MAX_WORKERS });
     }
     Ok(())
 }
@@ -306,28 +294,22 @@ fn check_thread(name: &str, stack_size: Option<usize>) -> Result<(), BuildError>
         return Err(BuildError::Name(name.to_owned()));
     }
     match stack_size {
-        Some(bytes) if bytes < LEAST_STACK => Err(BuildError::StackSize {
-            bytes,
-            least: LEAST_STACK,
-        }),
+        Some(bytes) if bytes < LEAST_STACK => {
+            Err(BuildError::StackSize { bytes, least: LEAST_STACK })
+        }
         _ => Ok(()),
     }
 }
 
 fn check_preallocate(queue: Option<usize>, unlimited: bool) -> Result<(), BuildError> {
     if unlimited {
-        return Err(BuildError::Preallocate {
-            unbounded: "unlimited",
-        });
+        return Err(BuildError::Preallocate { unbounded: "unlimited" });
     }
     match queue {
-        None => Err(BuildError::Preallocate {
-            unbounded: "queue_unbounded",
-        }),
-        Some(queue) if queue > LONGEST_RESERVED => Err(BuildError::TooLong {
-            queue,
-            limit: LONGEST_RESERVED,
-        }),
+        None => Err(BuildError::Preallocate { unbounded: "queue_unbounded" }),
+        Some(queue) if queue > LONGEST_RESERVED => {
+            Err(BuildError::TooLong { queue, limit: LONGEST_RESERVED })
+        }
         Some(_) => Ok(()),
     }
 }

@@ -73,9 +73,7 @@ impl<F> SubmitError<F> {
 
 impl<F> fmt::Debug for SubmitError<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SubmitError")
-            .field("reason", &self.reason)
-            .finish_non_exhaustive()
+        f.debug_struct("SubmitError").field("reason", &self.reason).finish_non_exhaustive()
     }
 }
 
@@ -156,19 +154,13 @@ impl fmt::Display for BuildError {
         match self {
             BuildError::NoWorkers => f.write_str("workers: 0 workers cannot run anything"),
             BuildError::Workers { minimum, capacity } => {
-                write!(
-                    f,
-                    "workers: the minimum {minimum} is above the capacity {capacity}"
-                )
+                write!(f, "workers: the minimum {minimum} is above the capacity {capacity}")
             }
             BuildError::TooManyWorkers { workers, limit } => {
                 write!(f, "workers: {workers} is above the limit of {limit}")
             }
             BuildError::StackSize { bytes, least } => {
-                write!(
-                    f,
-                    "stack_size: {bytes} bytes are not enough, the least is {least}"
-                )
+                write!(f, "stack_size: {bytes} bytes are not enough, the least is {least}")
             }
             BuildError::Prestart { workers, capacity } => {
                 write!(f, "prestart: {workers} is above the capacity {capacity}")
@@ -180,10 +172,7 @@ impl fmt::Display for BuildError {
                 write!(f, "preallocate: nothing can be reserved for `{unbounded}`")
             }
             BuildError::TooLong { queue, limit } => {
-                write!(
-                    f,
-                    "preallocate: a queue of {queue} is above the limit of {limit}"
-                )
+                write!(f, "preallocate: a queue of {queue} is above the limit of {limit}")
             }
             BuildError::Name(name) => write!(f, "name: {name:?} contains a NUL byte"),
             BuildError::Thread(error) => write!(f, "a worker could not be started: {error}"),
@@ -315,16 +304,8 @@ impl fmt::Display for StillRunning {
         if self.from_inside {
             f.write_str("a task cannot wait for its own pool to end: ")?;
         }
-        let StillRunning {
-            running,
-            queued,
-            permits,
-            ..
-        } = self;
-        write!(
-            f,
-            "{running} tasks run, {queued} are queued, {permits} permits are held"
-        )
+        let StillRunning { running, queued, permits, .. } = self;
+        write!(f, "{running} tasks run, {queued} are queued, {permits} permits are held")
     }
 }
 
@@ -348,10 +329,7 @@ impl fmt::Display for ReopenError {
             ReopenError::Open => f.write_str("reopen: the pool is open"),
             ReopenError::StillRunning(left) => write!(f, "reopen: drain the pool first: {left}"),
             ReopenError::Thread(error) => {
-                write!(
-                    f,
-                    "the pool is open, but a worker could not be started: {error}"
-                )
+                write!(f, "the pool is open, but a worker could not be started: {error}")
             }
         }
     }
@@ -396,11 +374,7 @@ impl TaskPanic {
         worker: &str,
         location: Option<&'static Location<'static>>,
     ) -> Self {
-        TaskPanic {
-            payload,
-            worker: worker.to_owned(),
-            location,
-        }
+        TaskPanic { payload, worker: worker.to_owned(), location }
     }
 
     /// The panic's message, if it has one, as those of `panic!` and `assert!` do.

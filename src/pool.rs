@@ -29,7 +29,9 @@ use crate::stats::Stats;
 /// let sum = Arc::new(AtomicU64::new(0));
 /// for number in 0..1000 {
 ///     let sum = Arc::clone(&sum);
-///     pool.submit(move || drop(sum.fetch_add(number, Ordering::Relaxed)))?;
+///     pool.submit(move || {
+///         sum.fetch_add(number, Ordering::Relaxed);
+///     })?;
 /// }
 /// pool.drain()?;
 /// assert_eq!(sum.load(Ordering::Relaxed), 499_500);
@@ -110,9 +112,7 @@ impl Pool {
     }
 
     pub(crate) fn from_engine(engine: Arc<Engine<Closures>>, when_full: WhenFull) -> Self {
-        Pool {
-            handle: Arc::new(Handle { engine, when_full }),
-        }
+        Pool { handle: Arc::new(Handle { engine, when_full }) }
     }
 
     pub(crate) fn start_workers(&self, workers: usize) -> io::Result<()> {
@@ -284,10 +284,7 @@ impl Pool {
     /// # }
     /// ```
     pub async fn admit_async(&self) -> Result<Permit<'_>, Refused> {
-        self.engine()
-            .admit_async()
-            .await
-            .map(|held| Permit { held })
+        self.engine().admit_async().await.map(|held| Permit { held })
     }
 
     fn admit_with(&self, patience: Patience) -> Result<Permit<'_>, Refused> {
@@ -398,10 +395,7 @@ impl Pool {
             return Err(ResizeError::BelowMinimum { workers, minimum });
         }
         if workers > MAX_WORKERS {
-            return Err(ResizeError::TooManyWorkers {
-                workers,
-                limit: MAX_WORKERS,
-            });
+            return Err(ResizeError::TooManyWorkers { workers, limit: MAX_WORKERS });
         }
         self.engine().resize(workers);
         Ok(())
@@ -604,9 +598,7 @@ impl Pool {
 
 impl fmt::Debug for Pool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pool")
-            .field("stats", &self.stats())
-            .finish_non_exhaustive()
+        f.debug_struct("Pool").field("stats", &self.stats()).finish_non_exhaustive()
     }
 }
 

@@ -41,10 +41,7 @@ fn command(scenario: &Scenario, entry: &Entry) -> Result<Command, Failure> {
 ///
 /// Nothing is polled: this process sleeps until the child is done, and leaves it the machine.
 fn output_within(mut command: Command, limit: Duration) -> Result<String, Failure> {
-    command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(Failure::new)?;
     // Held open to the end: by this the child knows that it is still wanted.
     let leash = child.stdin.take();

@@ -113,11 +113,7 @@ impl Options {
         workload: &'static Workload,
         queue: Option<usize>,
     ) -> Result<Scenario, String> {
-        let params = Params {
-            tasks: self.tasks,
-            workers: self.workers,
-            queue,
-        };
+        let params = Params { tasks: self.tasks, workers: self.workers, queue };
         let mut scenario = Scenario::with_all(workload, params, self.rounds);
         if !self.only.is_empty() {
             scenario.keep_only(&self.only)?;
@@ -128,11 +124,7 @@ impl Options {
 
 impl Order {
     pub(crate) fn params(&self) -> Params {
-        Params {
-            tasks: self.tasks,
-            workers: self.workers,
-            queue: self.queue,
-        }
+        Params { tasks: self.tasks, workers: self.workers, queue: self.queue }
     }
 }
 

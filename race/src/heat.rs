@@ -63,19 +63,14 @@ impl Heat {
 
     /// The peer with the least median.
     pub(crate) fn fastest_peer(&self) -> Option<(&'static str, f64)> {
-        self.medians(Role::Peer)
-            .min_by(|(_, one), (_, other)| one.total_cmp(other))
+        self.medians(Role::Peer).min_by(|(_, one), (_, other)| one.total_cmp(other))
     }
 
     /// Formic beside that peer; nothing when one of the two has no result.
     pub(crate) fn comparison(&self) -> Option<Comparison> {
         let (formic, own) = self.medians(Role::Formic).next()?;
         let (fastest_peer, theirs) = self.fastest_peer()?;
-        Some(Comparison {
-            formic,
-            fastest_peer,
-            ratio: own / theirs,
-        })
+        Some(Comparison { formic, fastest_peer, ratio: own / theirs })
     }
 
     fn medians(&self, role: Role) -> impl Iterator<Item = (&'static str, f64)> {
@@ -191,11 +186,7 @@ pub(crate) mod tests {
         rounds: usize,
         mut wall_ns: impl FnMut(&'static str) -> Result<u64, Failure>,
     ) -> Heat {
-        let params = Params {
-            tasks: 1,
-            workers: 2,
-            queue: None,
-        };
+        let params = Params { tasks: 1, workers: 2, queue: None };
         let mut scenario = Scenario::with_all(&tiny::WORKLOAD, params, rounds);
         let names: Vec<String> = only.split(',').map(String::from).collect();
         scenario.keep_only(&names).expect("known names");

@@ -63,9 +63,7 @@ fn contender(scenario: &Scenario, outcome: &Outcome) -> ContenderLine {
             cpu_ns_per_task: rounded(figures.cpu_ns_per_task, 2),
             peak_mb: figures.peak_mb.map(|mb| rounded(mb, 2)),
         },
-        Err(failure) => ResultFields::Failed {
-            failed: failure.to_string(),
-        },
+        Err(failure) => ResultFields::Failed { failed: failure.to_string() },
     };
     ContenderLine {
         workload: scenario.workload.name,

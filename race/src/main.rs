@@ -60,11 +60,7 @@ fn run_all(scenarios: Vec<Scenario>) -> Vec<Heat> {
 
 /// Prints the results, and turns them into the exit code: 1 when a contender failed.
 fn publish(heats: &[Heat], as_json: bool) -> ExitCode {
-    let text = if as_json {
-        json::lines(heats)
-    } else {
-        report::text(heats)
-    };
+    let text = if as_json { json::lines(heats) } else { report::text(heats) };
     match io::stdout().lock().write_all(text.as_bytes()) {
         // The reader has left, as `head` does; that is no failure of the race.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
@@ -74,9 +70,5 @@ fn publish(heats: &[Heat], as_json: bool) -> ExitCode {
         }
         Ok(()) => {}
     }
-    if heats.iter().all(Heat::is_complete) {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    }
+    if heats.iter().all(Heat::is_complete) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

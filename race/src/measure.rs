@@ -36,11 +36,7 @@ impl Stopwatch {
     pub(crate) fn stop(self) -> Sample {
         let wall = self.wall.elapsed();
         let cpu = process_cpu_time().saturating_sub(self.cpu);
-        Sample {
-            wall_ns: nanoseconds(wall),
-            cpu_ns: nanoseconds(cpu),
-            peak_kb: peak_resident_kb(),
-        }
+        Sample { wall_ns: nanoseconds(wall), cpu_ns: nanoseconds(cpu), peak_kb: peak_resident_kb() }
     }
 }
 
@@ -61,9 +57,7 @@ fn peak_resident_kb() -> Option<u64> {
 }
 
 fn peak_in(status: &str) -> Option<u64> {
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     line.split_whitespace().next()?.parse().ok()
 }
 

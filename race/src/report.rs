@@ -3,15 +3,8 @@
 use crate::heat::{Comparison, Heat, Outcome};
 use crate::statistics::Figures;
 
-const HEADINGS: [&str; 7] = [
-    "contender",
-    "ns/task",
-    "min",
-    "max",
-    "CPU ns/task",
-    "peak MB",
-    "to fastest peer",
-];
+const HEADINGS: [&str; 7] =
+    ["contender", "ns/task", "min", "max", "CPU ns/task", "peak MB", "to fastest peer"];
 
 /// All tables, then all sentences.
 pub(crate) fn text(heats: &[Heat]) -> String {
@@ -59,9 +52,7 @@ fn cells_of(figures: &Figures, fastest_peer: Option<f64>) -> [String; 6] {
         format!("{:.1}", spread.min),
         format!("{:.1}", spread.max),
         format!("{:.1}", figures.cpu_ns_per_task),
-        figures
-            .peak_mb
-            .map_or("-".to_owned(), |mb| format!("{mb:.1}")),
+        figures.peak_mb.map_or("-".to_owned(), |mb| format!("{mb:.1}")),
         ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.2}")),
     ]
 }
@@ -91,17 +82,11 @@ fn sentences(heat: &Heat) -> Vec<String> {
         Some(format!("{} failed: {failure}", outcome.entry.name))
     });
     let sentences = comparison.into_iter().chain(failures);
-    sentences
-        .map(|sentence| format!("{scenario}: {sentence}\n"))
-        .collect()
+    sentences.map(|sentence| format!("{scenario}: {sentence}\n")).collect()
 }
 
 fn in_words(comparison: Comparison) -> String {
-    let Comparison {
-        formic,
-        fastest_peer,
-        ratio,
-    } = comparison;
+    let Comparison { formic, fastest_peer, ratio } = comparison;
     let share = if ratio < 1.0 { "of" } else { "times" };
     format!("{formic} takes {ratio:.2} {share} the time of the fastest other pool, {fastest_peer}")
 }
@@ -130,9 +115,7 @@ tiny, 2 workers: formic takes 0.50 of the time of the fastest other pool, crossb
 
     #[test]
     fn a_slower_formic_takes_times_the_time() {
-        let heat = heat("formic,rayon", 1, |name| {
-            Ok(if name == "formic" { 300 } else { 200 })
-        });
+        let heat = heat("formic,rayon", 1, |name| Ok(if name == "formic" { 300 } else { 200 }));
         assert_eq!(
             sentences(&heat),
             [

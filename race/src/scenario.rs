@@ -17,12 +17,7 @@ pub(crate) struct Scenario {
 impl Scenario {
     /// With all contenders of the workload.
     pub(crate) fn with_all(workload: &'static Workload, params: Params, rounds: usize) -> Self {
-        Self {
-            workload,
-            params,
-            rounds,
-            entries: workload.entries.iter().collect(),
-        }
+        Self { workload, params, rounds, entries: workload.entries.iter().collect() }
     }
 
     /// Only those named, in the workload's order; an unknown name is told with those that exist.
@@ -35,8 +30,7 @@ impl Scenario {
                 workload.contenders()
             ));
         }
-        self.entries
-            .retain(|entry| names.iter().any(|name| name == entry.name));
+        self.entries.retain(|entry| names.iter().any(|name| name == entry.name));
         Ok(())
     }
 
@@ -51,11 +45,7 @@ impl fmt::Display for Scenario {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let workers = self.params.workers;
         let plural = if workers == 1 { "" } else { "s" };
-        write!(
-            formatter,
-            "{}, {workers} worker{plural}",
-            self.workload.name
-        )?;
+        write!(formatter, "{}, {workers} worker{plural}", self.workload.name)?;
         match self.params.queue {
             Some(bound) => write!(formatter, ", queue {bound}"),
             None => Ok(()),

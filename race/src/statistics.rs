@@ -108,10 +108,6 @@ mod tests {
     }
 
     fn sample(wall_ns: u64, cpu_ns: u64, peak_kb: Option<u64>) -> Sample {
-        Sample {
-            wall_ns,
-            cpu_ns,
-            peak_kb,
-        }
+        Sample { wall_ns, cpu_ns, peak_kb }
     }
 }

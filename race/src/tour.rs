@@ -18,10 +18,6 @@ pub(crate) fn stops() -> Vec<Scenario> {
 }
 
 fn stop(workload: &'static Workload, workers: usize, queue: Option<usize>) -> Scenario {
-    let params = Params {
-        tasks: TASKS,
-        workers,
-        queue,
-    };
+    let params = Params { tasks: TASKS, workers, queue };
     Scenario::with_all(workload, params, ROUNDS)
 }

@@ -11,14 +11,7 @@ fn tiny_prints_a_line_for_every_contender_and_then_the_ratio() {
     let lines = json_lines(&["tiny", "--json"]);
     assert_eq!(
         contenders(&lines),
-        [
-            "formic",
-            "formic-unbounded",
-            "rusty_pool",
-            "rayon",
-            "threadpool",
-            "crossbeam",
-        ]
+        ["formic", "formic-unbounded", "rusty_pool", "rayon", "threadpool", "crossbeam",]
     );
     each_has_its_figures(&lines, "tiny", &Value::Null);
 }
@@ -28,13 +21,7 @@ fn bounded_prints_a_line_for_every_contender_and_then_the_ratio() {
     let lines = json_lines(&["bounded", "--queue", "16", "--json"]);
     assert_eq!(
         contenders(&lines),
-        [
-            "formic",
-            "crossbeam",
-            "sync_channel",
-            "rayon+gate",
-            "threadpool+gate",
-        ]
+        ["formic", "crossbeam", "sync_channel", "rayon+gate", "threadpool+gate",]
     );
     each_has_its_figures(&lines, "bounded", &Value::from(16));
 }
@@ -104,9 +91,7 @@ fn json_lines(arguments: &[&str]) -> Vec<Value> {
     assert!(output.status.success(), "{complaint}");
     let text = String::from_utf8(output.stdout).expect("text");
     let lines = text.lines();
-    lines
-        .map(|line| serde_json::from_str(line).expect(line))
-        .collect()
+    lines.map(|line| serde_json::from_str(line).expect(line)).collect()
 }
 
 /// The names in all lines but the last, which is the comparison.

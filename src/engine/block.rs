@@ -10,9 +10,10 @@ use super::sync::Place;
 
 /// How many cells a block has. A worker on the lane asks the lock for its next block once per so
 /// many tasks; models use the smallest number that has a next cell.
-pub(crate) const CELLS: usize = if cfg!(loom) { 2 } else { 32 };
+pub(crate) const CELLS: usize = if cfg!(loom) { 2 } else { 64 };
 
-/// [`CELLS`] places for jobs.
+/// [`CELLS`] places for jobs. Aligned so that a cell of 64 bytes is one cache line.
+#[repr(align(64))]
 pub(crate) struct Block<J> {
     cells: [Place<MaybeUninit<J>>; CELLS],
 }
@@ -26,9 +27,7 @@ unsafe impl<J: Send> Send for Block<J> {}
 
 impl<J> Block<J> {
     pub(crate) fn new() -> Self {
-        Block {
-            cells: std::array::from_fn(|_| Place::new(MaybeUninit::uninit())),
-        }
+        Block { cells: std::array::from_fn(|_| Place::new(MaybeUninit::uninit())) }
     }
 
     /// Moves a job into a cell.

@@ -85,12 +85,7 @@ pub(crate) enum Did<J> {
     /// It ran one task.
     Run { end: End, nanos: u64 },
     /// It ran tasks from the lane; the last one has not been counted as ended if `last` is there.
-    Drive {
-        stretch: Stretch<J>,
-        tasks: u64,
-        last: Option<End>,
-        nanos: u64,
-    },
+    Drive { stretch: Stretch<J>, tasks: u64, last: Option<End>, nanos: u64 },
     /// It looked around.
     Look { found: bool },
     /// It rested, and woke up by a call or by itself.
@@ -167,12 +162,7 @@ impl<J> Crew<J> {
                 self.end(end);
                 self.pace.note(1, nanos);
             }
-            Did::Drive {
-                stretch,
-                tasks,
-                last,
-                nanos,
-            } => {
+            Did::Drive { stretch, tasks, last, nanos } => {
                 self.line.give_back(stretch);
                 self.pace.note(tasks, nanos);
                 if let Some(end) = last {
@@ -205,10 +195,7 @@ impl<J> Crew<J> {
         }
         if !looked && self.should_look() {
             self.roster.set(me, Duty::Looking);
-            return Next::Look {
-                published: self.line.published(),
-                budget: self.pace.look(),
-            };
+            return Next::Look { published: self.line.published(), budget: self.pace.look() };
         }
         self.roster.push_idle(me);
         Next::Rest(self.first_rest(me))
@@ -227,13 +214,13 @@ impl<J> Crew<J> {
         if engaged >= self.limits.most_workers() || self.line.queued() == 0 {
             return None;
         }
-        let next = if !self.pace.is_short() || self.needs_attention() {
+        let next = if self.needs_attention() {
             Next::Run(self.line.pop()?)
-        } else if engaged < self.limits.cores {
-            Next::Drive(self.line.open()?)
-        } else {
+        } else if self.pace.is_short() && engaged >= self.limits.cores {
             // Short tasks keep a core busy each; one more worker would only be in the way.
             return None;
+        } else {
+            Next::Drive(self.line.open()?)
         };
         self.roster.set(me, Duty::Engaged);
         Some(next)
@@ -241,7 +228,7 @@ impl<J> Crew<J> {
 
     /// Whether each worker must come to the lock before each task.
     pub(crate) fn needs_attention(&self) -> bool {
-        self.gate.is_eager() || self.roster.workers() > self.limits.capacity
+        self.waiters_are_eager() || self.roster.workers() > self.limits.capacity
     }
 
     fn leave(&mut self, me: usize) -> Next<J> {
@@ -300,7 +287,7 @@ impl<J> Crew<J> {
             return;
         }
         let alert = self.roster.alert();
-        if self.pace.is_short() && self.roster.count(Duty::Engaged) > 0 {
+        if self.pace.is_short() && self.roster.count(Duty::Engaged) + alert > 0 {
             // Those at work will be through in no time. One who is up, or looks every now and
             // then, is enough to notice if they are not.
             self.roster.quiet = alert > 0 || self.roster.dozer().is_some();
@@ -378,11 +365,7 @@ impl<J> Crew<J> {
     }
 
     fn rest(&self) -> Rest {
-        if self.limits.expires {
-            Rest::UntilExpired
-        } else {
-            Rest::UntilCalled
-        }
+        if self.limits.expires { Rest::UntilExpired } else { Rest::UntilCalled }
     }
 
     /// An idle worker woke up without having been called.
@@ -426,11 +409,7 @@ impl<J> Crew<J> {
             return self.rest();
         }
         let rest = (self.doze.rest * 2).min(DOZE_MOST);
-        self.doze = Doze {
-            published,
-            queued,
-            rest,
-        };
+        self.doze = Doze { published, queued, rest };
         Rest::For(rest)
     }
 }

@@ -51,8 +51,7 @@ impl<J> Crew<J> {
     }
 
     fn no_longer_await(&mut self, what: Ended, waiter: &Arc<Waiter>) {
-        self.those_awaiting(what)
-            .retain(|other| !Arc::ptr_eq(other, waiter));
+        self.those_awaiting(what).retain(|other| !Arc::ptr_eq(other, waiter));
         self.heed_waiters();
     }
 
@@ -72,8 +71,7 @@ impl<J> Crew<J> {
         let workers = self.roster.workers() - self.roster.count(Duty::Leaving);
         // Those that were called before this will find out by themselves that they are too many.
         let surplus = workers.saturating_sub(capacity);
-        acts.unpark
-            .extend((0..surplus).map_while(|_| self.roster.call_oldest()));
+        acts.unpark.extend((0..surplus).map_while(|_| self.roster.call_oldest()));
         self.serve_waiters(acts);
         self.call_all_needed(acts);
     }
@@ -134,9 +132,7 @@ impl<W: Work> Engine<W> {
     /// Starts workers until there are `workers`, as far as the capacity goes.
     pub(crate) fn prestart(self: &Arc<Self>, workers: usize) -> io::Result<()> {
         let mut crew = self.lock();
-        let missing = workers
-            .min(crew.limits.capacity)
-            .saturating_sub(crew.roster.workers());
+        let missing = workers.min(crew.limits.capacity).saturating_sub(crew.roster.workers());
         if missing == 0 || crew.closed {
             return Ok(());
         }
@@ -145,9 +141,7 @@ impl<W: Work> Engine<W> {
             self.start_first(&mut crew)?;
             missing -= 1;
         }
-        let places: Vec<usize> = (0..missing)
-            .map(|_| crew.roster.add(Duty::Starting))
-            .collect();
+        let places: Vec<usize> = (0..missing).map(|_| crew.roster.add(Duty::Starting)).collect();
         drop(crew);
         let mut outcome = Ok(());
         for index in places {
@@ -228,21 +222,14 @@ impl<W: Work> Engine<W> {
 
     /// As [`Engine::wait_until`], for a future.
     pub(crate) fn until(self: &Arc<Self>, what: Ended) -> UntilEnd<'_, W> {
-        UntilEnd {
-            engine: self,
-            what,
-            waiter: None,
-        }
+        UntilEnd { engine: self, what, waiter: None }
     }
 
     pub(crate) fn check_outside(&self) -> Result<(), StillRunning> {
         if !self.is_inside() {
             return Ok(());
         }
-        Err(StillRunning {
-            from_inside: true,
-            ..self.lock().still_running()
-        })
+        Err(StillRunning { from_inside: true, ..self.lock().still_running() })
     }
 
     /// Joins the threads of the workers that have left.

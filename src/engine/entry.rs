@@ -82,10 +82,7 @@ impl<W: Work> Engine<W> {
 
     /// Holds a place as soon as there is one.
     pub(crate) fn admit_async(self: &Arc<Self>) -> Admit<'_, W> {
-        Admit {
-            engine: self,
-            waiter: None,
-        }
+        Admit { engine: self, waiter: None }
     }
 
     /// Puts a job into the line, for which there is a place, and calls a worker if need be.
@@ -122,6 +119,12 @@ impl<W: Work> Engine<W> {
         let refused = match (admission, patience) {
             (Admission::Enter, _) => return Ok(Asked::Entered(crew)),
             (Admission::Closed, _) => Refused::Closed,
+            (Admission::Scarce, Patience::None | Patience::RunHere) => {
+                return Ok(Asked::Entered(crew));
+            }
+            (Admission::Scarce, Patience::Until(_)) if !crew.may_wait() => {
+                return Ok(Asked::Entered(crew));
+            }
             (_, Patience::RunHere) => return Ok(Asked::RunHere),
             // A worker never waits at its own gate: the place it would wait for may be its own.
             (_, Patience::Until(_)) if self.is_inside() => return Ok(Asked::Entered(crew)),
@@ -148,10 +151,9 @@ impl<W: Work> Engine<W> {
             Patience::Until(deadline) => deadline,
             _ => None,
         };
-        match waiter
-            .look()
-            .or_else(|| self.rest_at_gate(waiter, deadline))
-        {
+        let look = self.lock().should_look_at_gate();
+        let verdict = if look { waiter.look() } else { None };
+        match verdict.or_else(|| self.rest_at_gate(waiter, deadline)) {
             Some(Verdict::Granted) => Ok(Held { engine: self }),
             Some(Verdict::Closed) => Err(Refused::Closed),
             None => Err(Refused::TimedOut),
@@ -279,9 +281,7 @@ impl<W: Work> Drop for Admit<'_, W> {
         let verdict = self.engine.lock().withdraw(&waiter, &mut acts);
         self.engine.perform(acts);
         if verdict == Some(Verdict::Granted) {
-            drop(Held {
-                engine: self.engine,
-            });
+            drop(Held { engine: self.engine });
         }
     }
 }

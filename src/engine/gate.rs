@@ -8,12 +8,14 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::block::CELLS;
 use super::crew::{Acts, Crew};
-use super::wait::{Mood, Verdict, Waiter};
+use super::roster::Duty;
+use super::wait::{LOOK, Mood, Verdict, Waiter};
 use crate::error::Refused;
 
 /// How long the first of the waiting threads rests before it looks for itself.
-pub(crate) const DOZE: Duration = Duration::from_millis(1);
+pub(crate) const DOZE: Duration = Duration::from_millis(3);
 
 /// The part of the gate that lives under the lock.
 ///
@@ -34,6 +36,8 @@ pub(crate) struct Gate {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Admission {
     Enter,
+    /// There are few places, and workers are about to free many: who can wait may do better to.
+    Scarce,
     /// All places are taken, or others wait for one.
     Full,
     Closed,
@@ -43,13 +47,7 @@ pub(crate) enum Admission {
 
 impl Gate {
     pub(crate) fn new(waiters_limit: usize) -> Self {
-        Gate {
-            waiters: VecDeque::new(),
-            waiters_limit,
-            permits: 0,
-            clear_until: 0,
-            refused: 0,
-        }
+        Gate { waiters: VecDeque::new(), waiters_limit, permits: 0, clear_until: 0, refused: 0 }
     }
 
     pub(crate) fn permits(&self) -> usize {
@@ -65,17 +63,12 @@ impl Gate {
         self.clear_until = 0;
     }
 
-    /// Whether the first in the queue relies on being woken for each place that gets free.
-    pub(crate) fn is_eager(&self) -> bool {
-        self.waiters
-            .front()
-            .is_some_and(|waiter| waiter.mood() == Mood::Parked)
+    fn first_mood(&self) -> Option<Mood> {
+        self.waiters.front().map(|waiter| waiter.mood())
     }
 
     fn is_first(&self, waiter: &Arc<Waiter>) -> bool {
-        self.waiters
-            .front()
-            .is_some_and(|first| Arc::ptr_eq(first, waiter))
+        self.waiters.front().is_some_and(|first| Arc::ptr_eq(first, waiter))
     }
 }
 
@@ -98,13 +91,21 @@ impl<J> Crew<J> {
         if places == 0 || !self.gate.waiters.is_empty() {
             return Admission::Full;
         }
+        if places < self.few() {
+            return Admission::Scarce;
+        }
         self.gate.clear_until = self.line.published().saturating_add(places as u64);
         Admission::Enter
     }
 
+    /// Whether one more submitter may wait.
+    pub(crate) fn may_wait(&self) -> bool {
+        self.gate.waiters.len() < self.gate.waiters_limit
+    }
+
     /// Joins the queue at the gate, unless that is full too.
     pub(crate) fn queue_up(&mut self, waiter: Arc<Waiter>) -> Result<(), Refused> {
-        if self.gate.waiters.len() >= self.gate.waiters_limit {
+        if !self.may_wait() {
             return Err(Refused::Full);
         }
         self.gate.shut();
@@ -119,9 +120,7 @@ impl<J> Crew<J> {
         if let Some(verdict) = waiter.verdict() {
             return Some(verdict);
         }
-        self.gate
-            .waiters
-            .retain(|other| !Arc::ptr_eq(other, waiter));
+        self.gate.waiters.retain(|other| !Arc::ptr_eq(other, waiter));
         self.serve_waiters(acts);
         None
     }
@@ -167,11 +166,8 @@ impl<J> Crew<J> {
         // To let submitters in one by one would make them and the workers wait for each other at
         // every task. So they enter when half of the queue is free, unless the first of them
         // relies on every single place.
-        let enough = if self.gate.is_eager() {
-            1
-        } else {
-            (self.limits.queue / 2).max(1)
-        };
+        let parked = self.gate.first_mood() == Some(Mood::Parked);
+        let enough = if parked { 1 } else { self.half_queue() };
         self.grant(enough, acts);
         let tally = self.line.tally();
         if tally.busy() == 0 && tally.queued(self.line.published()) == 0 {
@@ -215,11 +211,38 @@ impl<J> Crew<J> {
 
     /// Makes sure that workers come to the lock as often as those who wait need it.
     pub(crate) fn heed_waiters(&mut self) {
-        self.line
-            .hurry(!self.gate.waiters.is_empty() || !self.idlers.is_empty());
+        self.line.hurry(!self.gate.waiters.is_empty() || !self.idlers.is_empty());
         if self.needs_attention() {
             self.line.seal();
         }
+    }
+
+    /// Whether workers must come to the lock after each task for the sake of those who wait: the
+    /// first of them relies on being woken for each place, or for half of a short queue.
+    pub(crate) fn waiters_are_eager(&self) -> bool {
+        match self.gate.first_mood() {
+            Some(Mood::Parked) => true,
+            Some(Mood::Dozing | Mood::Looking) => {
+                !self.pace.is_short() && self.limits.queue < 4 * CELLS
+            }
+            None => false,
+        }
+    }
+
+    fn half_queue(&self) -> usize {
+        (self.limits.queue / 2).max(1)
+    }
+
+    /// Whether places will be free so soon that a waiting thread should look out for them.
+    pub(crate) fn should_look_at_gate(&self) -> bool {
+        let workers = self.roster.count(Duty::Engaged).max(1);
+        self.pace.expect(self.half_queue() / workers) < 2 * LOOK
+    }
+
+    /// Below this many free places, a submitter and the workers would get into each other's way
+    /// at every task. One that can wait does so, for moments only, because tasks are short.
+    fn few(&self) -> usize {
+        if self.pace.is_short() { (self.limits.queue / 8).min(64) } else { 0 }
     }
 
     /// How many more tasks may enter.

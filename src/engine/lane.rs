@@ -94,14 +94,8 @@ struct Published {
 
 impl Lane {
     pub(crate) fn new() -> Self {
-        let published = Published {
-            count: AtomicU64::new(0),
-            hurry: AtomicBool::new(false),
-        };
-        Lane {
-            word: Padded(AtomicU64::new(SEALED)),
-            published: Padded(published),
-        }
+        let published = Published { count: AtomicU64::new(0), hurry: AtomicBool::new(false) };
+        Lane { word: Padded(AtomicU64::new(SEALED)), published: Padded(published) }
     }
 
     /// How many tasks have entered the line.
@@ -148,11 +142,7 @@ impl Lane {
                     return Claim::Dry;
                 }
             }
-            let next = if ending {
-                seen.took(1)
-            } else {
-                seen.took(1).began()
-            };
+            let next = if ending { seen.took(1) } else { seen.took(1).began() };
             match self.change(seen, next) {
                 Ok(()) => return Claim::Cell(cell),
                 Err(other) => seen = other,
@@ -177,8 +167,7 @@ impl Lane {
         // Release: what the ended task wrote is there for whoever counts it as ended. Acquire:
         // pairs with the Release of the holder of the lock who opened the lane.
         let done =
-            self.word
-                .compare_exchange_weak(seen.0, next.0, Ordering::AcqRel, Ordering::Relaxed);
+            self.word.compare_exchange_weak(seen.0, next.0, Ordering::AcqRel, Ordering::Relaxed);
         done.map(drop).map_err(Tally)
     }
 
@@ -202,15 +191,8 @@ impl Lane {
     /// is at most one.
     pub(crate) fn take(&self, tickets: u64, begin: bool) {
         let seen = self.tally();
-        debug_assert!(
-            seen.is_sealed(),
-            "tickets are taken under the lock on a sealed lane only"
-        );
-        let next = if begin {
-            seen.took(tickets).began()
-        } else {
-            seen.took(tickets)
-        };
+        debug_assert!(seen.is_sealed(), "tickets are taken under the lock on a sealed lane only");
+        let next = if begin { seen.took(tickets).began() } else { seen.took(tickets) };
         self.word.store(next.0, Ordering::Release);
     }
 

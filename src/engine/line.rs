@@ -106,11 +106,7 @@ impl<J> Line<J> {
         self.drop_spent();
         let block = Arc::clone(self.blocks.front()?);
         self.lane.open();
-        Some(Stretch {
-            block,
-            base: self.base,
-            filled: 0,
-        })
+        Some(Stretch { block, base: self.base, filled: 0 })
     }
 
     pub(crate) fn seal(&self) {

@@ -32,12 +32,14 @@ use self::lane::Lane;
 use self::line::Line;
 use self::roster::Duty;
 use self::sync::thread::{JoinHandle, ThreadId};
-use self::sync::{Mutex, MutexGuard, lock};
+use self::sync::{Arc as Shared, Mutex, MutexGuard, Padded, lock};
 
 pub(crate) use self::ends::Ended;
 pub(crate) use self::entry::{Held, Patience};
 pub(crate) use self::lane::MOST_BUSY as MAX_WORKERS;
 pub(crate) use self::run::Hooks;
+
+const LOCK_TRIES: u32 = if cfg!(loom) { 0 } else { 200 };
 
 /// What the workers of a pool do.
 pub(crate) trait Work: Send + Sync + 'static {
@@ -57,7 +59,6 @@ pub(crate) trait Work: Send + Sync + 'static {
 }
 
 /// Everything that is fixed when a pool is built; see `Builder` for what each one means.
-#[derive(Clone)]
 pub(crate) struct Settings {
     pub(crate) capacity: usize,
     pub(crate) minimum: usize,
@@ -78,8 +79,9 @@ pub(crate) type Faults = Arc<dyn Fn() -> bool + Send + Sync>;
 
 /// A pool without its handle: what workers and handles share.
 pub(crate) struct Engine<W: Work> {
-    crew: Mutex<Crew<W::Job>>,
-    lane: sync::Arc<Lane>,
+    /// On cache lines of its own: submitters write here while workers read what stands beside it.
+    crew: Padded<Mutex<Crew<W::Job>>>,
+    lane: Shared<Lane>,
     /// The threads that have not been joined. Nobody decides anything by these.
     threads: Mutex<Threads>,
     /// Held by whoever joins all of them.
@@ -98,26 +100,27 @@ struct Threads {
 
 impl<W: Work> Engine<W> {
     pub(crate) fn new(settings: Settings, work: W) -> Arc<Self> {
-        let lane = sync::Arc::new(Lane::new());
+        let lane = Shared::new(Lane::new());
         let mut crew = Crew::new(Line::new(lane.clone()), limits(&settings), settings.waiters);
         if settings.preallocate {
             let places = settings.queue.saturating_add(settings.capacity);
             crew.line.reserve(places);
             crew.roster.reserve(settings.capacity);
         }
-        let crew = Mutex::new(crew);
+        let crew = Padded(Mutex::new(crew));
         let (threads, joining) = (Mutex::new(Threads::default()), Mutex::new(()));
-        Arc::new(Engine {
-            crew,
-            lane,
-            threads,
-            joining,
-            settings,
-            work,
-        })
+        Arc::new(Engine { crew, lane, threads, joining, settings, work })
     }
 
     fn lock(&self) -> MutexGuard<'_, Crew<W::Job>> {
+        // Held for a moment only, so whoever finds it taken tries for a little longer than the
+        // standard library does before it sleeps: to be woken would cost a thousand times more.
+        for _ in 0..LOCK_TRIES {
+            if let Ok(crew) = self.crew.try_lock() {
+                return crew;
+            }
+            std::hint::spin_loop();
+        }
         lock(&self.crew)
     }
 

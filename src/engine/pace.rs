@@ -11,7 +11,7 @@ const SHORT: u64 = 2_000;
 /// Above this, they are no longer. Far from [`SHORT`], so that the pace does not waver.
 const LONG: u64 = 8_000;
 /// A backlog that keeps one worker busy for longer than this is worth another worker.
-const BACKLOG: u64 = 100_000;
+const BACKLOG: Duration = Duration::from_micros(100);
 
 const LOOK_LEAST: Duration = Duration::from_micros(2);
 const LOOK_FIRST: Duration = Duration::from_micros(10);
@@ -28,11 +28,7 @@ pub(crate) struct Pace {
 
 impl Pace {
     pub(crate) fn new() -> Self {
-        Pace {
-            mean: None,
-            short: false,
-            look: LOOK_FIRST,
-        }
+        Pace { mean: None, short: false, look: LOOK_FIRST }
     }
 
     /// Notes that `tasks` tasks took `nanos` together.
@@ -49,11 +45,7 @@ impl Pace {
             Some(mean) => (3 * mean + sample.min(8 * mean.max(1))) / 4,
         };
         self.mean = Some(mean);
-        self.short = if self.short {
-            mean < LONG
-        } else {
-            mean < SHORT
-        };
+        self.short = if self.short { mean < LONG } else { mean < SHORT };
     }
 
     /// Notes that tasks stand in the line and none was taken for a while: somebody is stuck.
@@ -68,16 +60,17 @@ impl Pace {
 
     /// Whether `queued` tasks are worth another worker although they are short.
     pub(crate) fn is_behind(&self, queued: usize) -> bool {
-        self.mean.unwrap_or(LONG).saturating_mul(queued as u64) > BACKLOG
+        self.expect(queued) > BACKLOG
+    }
+
+    /// How long `tasks` tasks are expected to take one worker.
+    pub(crate) fn expect(&self, tasks: usize) -> Duration {
+        Duration::from_nanos(self.mean.unwrap_or(LONG).saturating_mul(tasks as u64))
     }
 
     /// How long a worker without work looks around before it goes idle.
     pub(crate) fn look(&self) -> Duration {
-        if cfg!(loom) {
-            Duration::ZERO
-        } else {
-            self.look
-        }
+        if cfg!(loom) { Duration::ZERO } else { self.look }
     }
 
     /// Notes whether looking around led to a task.

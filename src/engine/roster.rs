@@ -102,10 +102,7 @@ impl Roster {
         let index = match self.vacant.pop() {
             Some(Reverse(index)) => index,
             None => {
-                self.places.push(Place {
-                    duty: Duty::Vacant,
-                    thread: None,
-                });
+                self.places.push(Place { duty: Duty::Vacant, thread: None });
                 self.counts[Duty::Vacant as usize] += 1;
                 self.places.len() - 1
             }

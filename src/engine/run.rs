@@ -9,12 +9,15 @@ use std::sync::Arc;
 
 use crate::error::TaskPanic;
 
+type PanicHook = Arc<dyn Fn(&TaskPanic) + Send + Sync>;
+type WorkerHook = Arc<dyn Fn(usize) + Send + Sync>;
+
 /// What a user wants to be told.
 #[derive(Clone, Default)]
 pub(crate) struct Hooks {
-    pub(crate) on_panic: Option<Arc<dyn Fn(&TaskPanic) + Send + Sync>>,
-    pub(crate) on_worker_start: Option<Arc<dyn Fn(usize) + Send + Sync>>,
-    pub(crate) on_worker_stop: Option<Arc<dyn Fn(usize) + Send + Sync>>,
+    pub(crate) on_panic: Option<PanicHook>,
+    pub(crate) on_worker_start: Option<WorkerHook>,
+    pub(crate) on_worker_stop: Option<WorkerHook>,
 }
 
 /// How a task ended.

@@ -17,9 +17,7 @@ use std::time::{Duration, Instant};
 /// Locks, and goes on after a panic: the engine calls nothing of a user's under a lock, so what a
 /// lock guards is whole even if the thread that held it is gone.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 /// The time. In a model it stands still, so that nothing there depends on the clock.

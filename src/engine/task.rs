@@ -36,11 +36,7 @@ impl Task {
     /// Puts a closure into a task. The caller's line of code is remembered as its origin.
     #[track_caller]
     pub(crate) fn new<F: FnOnce() + Send + 'static>(closure: F) -> Self {
-        if fits::<F>() {
-            Task::hold(closure)
-        } else {
-            Task::hold(BoxedClosure(Box::new(closure)))
-        }
+        if fits::<F>() { Task::hold(closure) } else { Task::hold(BoxedClosure(Box::new(closure))) }
     }
 
     /// Where the task was submitted.
@@ -75,15 +71,11 @@ impl Task {
 
     #[track_caller]
     fn hold<C: Call>(closure: C) -> Self {
-        const { assert!(size_of::<C>() <= INLINE_BYTES && align_of::<C>() <= align_of::<Room>()) };
+        assert!(fits::<C>(), "only what fits is put into the room");
         let mut room: Room = [MaybeUninit::uninit(); INLINE_BYTES / 16];
         // SAFETY: the room is large enough and aligned for a `C`, as asserted above.
         unsafe { room.as_mut_ptr().cast::<C>().write(closure) };
-        Task {
-            room,
-            acts: C::ACTS,
-            origin: Location::caller(),
-        }
+        Task { room, acts: C::ACTS, origin: Location::caller() }
     }
 }
 
@@ -100,10 +92,7 @@ struct BoxedClosure<F>(Box<F>);
 
 /// What lies in a task's room and can be called there.
 trait Call: Sized {
-    const ACTS: &'static Acts = &Acts {
-        call: call_in::<Self>,
-        drop: drop_in::<Self>,
-    };
+    const ACTS: &'static Acts = &Acts { call: call_in::<Self>, drop: drop_in::<Self> };
 
     fn call(self);
 }
@@ -202,8 +191,12 @@ mod tests {
         let calls = Arc::new(AtomicUsize::new(0));
         let (small, large) = (Arc::clone(&calls), Arc::clone(&calls));
         let ballast = [1_usize; 40];
-        there_and_back(move || drop(small.fetch_add(1, Ordering::Relaxed)));
-        there_and_back(move || drop(large.fetch_add(ballast.iter().sum(), Ordering::Relaxed)));
+        there_and_back(move || {
+            small.fetch_add(1, Ordering::Relaxed);
+        });
+        there_and_back(move || {
+            large.fetch_add(ballast.iter().sum(), Ordering::Relaxed);
+        });
         assert_eq!(calls.load(Ordering::Relaxed), 41);
         assert_eq!(Arc::strong_count(&calls), 1);
     }

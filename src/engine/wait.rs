@@ -12,11 +12,8 @@ use super::sync::atomic::{AtomicU8, Ordering};
 use super::sync::{Mutex, lock, now, park, thread};
 
 /// How long a thread looks for its verdict before it lets itself be woken.
-pub(crate) const LOOK: Duration = if cfg!(loom) {
-    Duration::ZERO
-} else {
-    Duration::from_micros(30)
-};
+pub(crate) const LOOK: Duration =
+    if cfg!(loom) { Duration::ZERO } else { Duration::from_micros(30) };
 
 /// How a wait ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,11 +60,7 @@ impl Waiter {
 
     fn new(waker: Waker, mood: Mood) -> Arc<Self> {
         let (verdict, mood) = (AtomicU8::new(0), AtomicU8::new(mood as u8));
-        Arc::new(Waiter {
-            verdict,
-            mood,
-            waker: Mutex::new(waker),
-        })
+        Arc::new(Waiter { verdict, mood, waker: Mutex::new(waker) })
     }
 
     pub(crate) fn verdict(&self) -> Option<Verdict> {
@@ -180,9 +173,7 @@ fn this_thread() -> Waker {
         static WAKER: Waker = Arc::new(Bell(thread::current())).into();
     }
     // A wait inside the destructor of another thread-local comes after ours is gone.
-    WAKER
-        .try_with(Waker::clone)
-        .unwrap_or_else(|_| Arc::new(Bell(thread::current())).into())
+    WAKER.try_with(Waker::clone).unwrap_or_else(|_| Arc::new(Bell(thread::current())).into())
 }
 
 #[cfg(loom)]

@@ -1,5 +1,6 @@
 //! The worker: a thread that asks the crew what to do, does it, and asks again.
 
+use std::hint;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -23,7 +24,7 @@ loom::thread_local! {
 
 /// How often a worker that ran the line dry reads it again before it asks the crew. It is not
 /// known as looking meanwhile, so this is short: about a microsecond.
-const LINGER: u32 = if cfg!(loom) { 0 } else { 40 };
+const LINGER: u32 = if cfg!(loom) { 0 } else { 80 };
 
 /// The address of the engine whose worker the calling thread is.
 pub(crate) fn current() -> Option<usize> {
@@ -34,13 +35,8 @@ pub(crate) fn current() -> Option<usize> {
 pub(crate) fn main<W: Work>(engine: &Arc<Engine<W>>, index: usize) {
     CURRENT.with(|current| current.set(Some(Arc::as_ptr(engine).addr())));
     let name = engine.worker_name(index);
-    let mut worker = Worker {
-        engine,
-        index,
-        name,
-        state: None,
-        idle_since: None,
-    };
+    let mut worker =
+        Worker { engine, index, name, state: None, idle_since: None, breath: Breath::default() };
     let mut did = Did::Arrive(thread::current());
     loop {
         worker.begin();
@@ -60,6 +56,7 @@ struct Worker<'a, W: Work> {
     name: String,
     state: Option<W::State>,
     idle_since: Option<Instant>,
+    breath: Breath,
 }
 
 impl<W: Work> Worker<'_, W> {
@@ -99,16 +96,13 @@ impl<W: Work> Worker<'_, W> {
         self.idle_since = None;
         let begin = now();
         let end = self.run(job);
-        Did::Run {
-            end,
-            nanos: nanos_since(begin),
-        }
+        Did::Run { end, nanos: nanos_since(begin) }
     }
 
     /// Runs tasks from the lane until it is sealed, spent or dry.
     fn drive(&mut self, mut stretch: Stretch<W::Job>) -> Did<W::Job> {
         self.idle_since = None;
-        let (begin, mut tasks, mut last) = (now(), 0, None);
+        let (begin, mut tasks, mut last, mut timed) = (now(), 0, None, None);
         loop {
             match stretch.next(&self.engine.lane, last.is_some()) {
                 Ok(job) => {
@@ -118,20 +112,22 @@ impl<W: Work> Worker<'_, W> {
                         break;
                     }
                 }
-                Err(Claim::Dry) if self.linger(&mut last) => {}
+                Err(Claim::Dry) => {
+                    // From here on the time is not only that of tasks.
+                    timed.get_or_insert_with(|| (tasks, nanos_since(begin)));
+                    if !self.linger(&mut last) {
+                        break;
+                    }
+                }
                 Err(_) => break,
             }
         }
-        Did::Drive {
-            stretch,
-            tasks,
-            last,
-            nanos: nanos_since(begin),
-        }
+        let (tasks, nanos) = timed.unwrap_or_else(|| (tasks, nanos_since(begin)));
+        Did::Drive { stretch, tasks, last, nanos }
     }
 
     /// Ends the last task and waits a moment for the next. True if there is one.
-    fn linger(&self, last: &mut Option<End>) -> bool {
+    fn linger(&mut self, last: &mut Option<End>) -> bool {
         let lane = &self.engine.lane;
         let seen = lane.published();
         if last.is_some() {
@@ -140,14 +136,17 @@ impl<W: Work> Worker<'_, W> {
             }
             *last = None;
         }
+        self.breath.take();
         for _ in 0..LINGER {
             if lane.hurry() {
                 return false;
             }
-            if lane.published() != seen {
+            let published = lane.published() - seen;
+            if published > 0 {
+                self.breath.note(published);
                 return true;
             }
-            std::hint::spin_loop();
+            hint::spin_loop();
         }
         false
     }
@@ -157,9 +156,7 @@ impl<W: Work> Worker<'_, W> {
         let origin = W::origin(&job);
         let (engine, state) = (self.engine, &mut self.state);
         let end = engine.hooks().run(&self.name, origin, || {
-            engine
-                .work
-                .run(state.get_or_insert_with(|| engine.work.prepare()), job);
+            engine.work.run(state.get_or_insert_with(|| engine.work.prepare()), job);
         });
         if end == End::Panicked {
             // What a panic left behind may be half done, so the next task gets a new state.
@@ -187,9 +184,7 @@ impl<W: Work> Worker<'_, W> {
             Rest::For(rest) => park(Some(left.map_or(rest, |left| left.min(rest)))),
         }
         let keep_alive = self.engine.settings.keep_alive;
-        Did::Rest {
-            expired: keep_alive.is_some_and(|time| has_passed(idle_since, time)),
-        }
+        Did::Rest { expired: keep_alive.is_some_and(|time| has_passed(idle_since, time)) }
     }
 }
 
@@ -205,6 +200,39 @@ impl<W: Work> Engine<W> {
         for handle in before {
             // A worker's thread contains every panic, so there is nothing to be told.
             drop(handle.join());
+        }
+    }
+}
+
+/// The pause a worker takes when it has run the line dry. A worker that reads the line again at
+/// once gets one task at a time, and for each of them the submitter and the worker wait for each
+/// other's cache line. After a pause there are several. But whoever waits for a single task's
+/// effect should not wait for a pause, too. So a pause that brought several tasks is made longer,
+/// one that did not is made shorter, and now and then it is tried out whether one would help.
+#[derive(Debug, Default)]
+struct Breath {
+    spins: u32,
+    taken: u32,
+    trial: bool,
+}
+
+impl Breath {
+    const TRIAL: u32 = 8;
+    const LONGEST: u32 = 64;
+
+    fn take(&mut self) {
+        self.taken = self.taken.wrapping_add(1);
+        self.trial = self.spins == 0 && self.taken.is_multiple_of(16);
+        let spins = if self.trial { Self::TRIAL } else { self.spins };
+        (0..spins).for_each(|_| hint::spin_loop());
+    }
+
+    /// Notes how many tasks there were after the pause.
+    fn note(&mut self, tasks: u64) {
+        if tasks >= 4 {
+            self.spins = (self.spins.max(Self::TRIAL) * 3 / 2).min(Self::LONGEST);
+        } else if !self.trial {
+            self.spins /= 2;
         }
     }
 }

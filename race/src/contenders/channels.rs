@@ -27,10 +27,7 @@ impl Crossbeam {
     }
 
     fn over(
-        (sender, receiver): (
-            crossbeam_channel::Sender<Job>,
-            crossbeam_channel::Receiver<Job>,
-        ),
+        (sender, receiver): (crossbeam_channel::Sender<Job>, crossbeam_channel::Receiver<Job>),
         workers: usize,
     ) -> Result<Self, Failure> {
         let threads = start(workers, || {

@@ -33,10 +33,8 @@ pub(crate) struct RustyPool(rusty_pool::ThreadPool);
 
 impl RustyPool {
     pub(crate) fn fixed(params: &Params) -> Result<Self, Failure> {
-        let pool = rusty_pool::Builder::new()
-            .core_size(params.workers)
-            .max_size(params.workers)
-            .build();
+        let pool =
+            rusty_pool::Builder::new().core_size(params.workers).max_size(params.workers).build();
         pool.start_core_threads();
         Ok(Self(pool))
     }

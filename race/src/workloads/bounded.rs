@@ -8,11 +8,7 @@ use crate::contenders::{Crossbeam, Formic, Gated, Rayon, SyncChannel, Threadpool
 pub(crate) static WORKLOAD: Workload = Workload {
     name: "bounded",
     entries: &[
-        Entry {
-            name: "formic",
-            role: Role::Formic,
-            run: |params| run(params, Formic::bounded),
-        },
+        Entry { name: "formic", role: Role::Formic, run: |params| run(params, Formic::bounded) },
         Entry {
             name: "crossbeam",
             role: Role::Peer,

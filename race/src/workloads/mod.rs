@@ -69,8 +69,7 @@ impl Workload {
 impl Params {
     /// The bound of the queue, for a contender that cannot do without.
     pub(crate) fn bound(&self) -> Result<usize, Failure> {
-        self.queue
-            .ok_or_else(|| Failure::new("this contender needs --queue"))
+        self.queue.ok_or_else(|| Failure::new("this contender needs --queue"))
     }
 }
 
@@ -101,11 +100,7 @@ mod tests {
 
     #[test]
     fn every_contender_runs_every_task_once() {
-        let params = Params {
-            tasks: 1000,
-            workers: 2,
-            queue: Some(8),
-        };
+        let params = Params { tasks: 1000, workers: 2, queue: Some(8) };
         for entry in ALL.iter().flat_map(|workload| workload.entries) {
             let sample = (entry.run)(&params);
             assert!(sample.is_ok(), "{}: {sample:?}", entry.name);

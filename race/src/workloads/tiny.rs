@@ -26,16 +26,8 @@ pub(crate) static WORKLOAD: Workload = Workload {
             role: Role::Variant,
             run: |params| run(params, Formic::unbounded),
         },
-        Entry {
-            name: "rusty_pool",
-            role: Role::Peer,
-            run: |params| run(params, RustyPool::fixed),
-        },
-        Entry {
-            name: "rayon",
-            role: Role::Peer,
-            run: |params| run(params, Rayon::fixed),
-        },
+        Entry { name: "rusty_pool", role: Role::Peer, run: |params| run(params, RustyPool::fixed) },
+        Entry { name: "rayon", role: Role::Peer, run: |params| run(params, Rayon::fixed) },
         Entry {
             name: "threadpool",
             role: Role::Peer,

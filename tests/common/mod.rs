@@ -1,0 +1,146 @@
+//! What the tests share: a door to hold workers at, a patient look, a seed that is printed.
+
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+/// How long a test waits for what must come: far longer than it can take.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A door that tasks wait at until the test opens it. It can be seen how many wait.
+#[derive(Clone, Default)]
+pub struct Door {
+    shared: Arc<(Mutex<State>, Condvar)>,
+}
+
+#[derive(Default)]
+struct State {
+    open: bool,
+    passes: usize,
+    waiting: usize,
+}
+
+impl Door {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Waits until the door is open, or until one pass is given.
+    pub fn wait(&self) {
+        let (state, change) = &*self.shared;
+        let mut state = state.lock().unwrap();
+        state.waiting += 1;
+        change.notify_all();
+        let mut state = change.wait_while(state, |state| !state.open && state.passes == 0).unwrap();
+        if !state.open {
+            state.passes -= 1;
+        }
+        state.waiting -= 1;
+    }
+
+    /// Lets everybody through from now on.
+    pub fn open(&self) {
+        let (state, change) = &*self.shared;
+        state.lock().unwrap().open = true;
+        change.notify_all();
+    }
+
+    /// Lets one through.
+    pub fn let_one_pass(&self) {
+        let (state, change) = &*self.shared;
+        state.lock().unwrap().passes += 1;
+        change.notify_all();
+    }
+
+    /// Returns when `count` wait at the door.
+    pub fn await_waiting(&self, count: usize) {
+        let (state, change) = &*self.shared;
+        let state = state.lock().unwrap();
+        let (state, timeout) =
+            change.wait_timeout_while(state, PATIENCE, |state| state.waiting < count).unwrap();
+        assert!(!timeout.timed_out(), "{} of {count} came to the door", state.waiting);
+    }
+}
+
+/// Looks until `condition` holds; for what only the clock or the operating system can tell.
+#[track_caller]
+pub fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !condition() {
+        assert!(Instant::now() < deadline, "{what}: not within {PATIENCE:?}");
+        std::thread::yield_now();
+    }
+}
+
+/// How many threads of this process have a name that begins with `name`. Names are cut to 15
+/// bytes by the operating system, so keep them short, and give each test's pool its own.
+#[cfg(target_os = "linux")]
+pub fn threads_named(name: &str) -> usize {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+    let named = |entry: std::fs::DirEntry| {
+        // A thread may end between the two looks.
+        std::fs::read_to_string(entry.path().join("comm")).is_ok_and(|comm| comm.starts_with(name))
+    };
+    tasks.filter_map(Result::ok).filter_map(|entry| named(entry).then_some(())).count()
+}
+
+/// The seed of a random test: given by `FORMIC_SEED`, or taken from the clock. Always printed.
+pub fn seed(test: &str) -> u64 {
+    let given = std::env::var("FORMIC_SEED").ok().and_then(|text| text.parse().ok());
+    let clock = || {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        now.map_or(1, |time| time.as_nanos() as u64)
+    };
+    let seed = given.unwrap_or_else(clock);
+    println!("{test}: repeat with FORMIC_SEED={seed} cargo test --workspace {test}");
+    seed
+}
+
+/// How long a random test runs: given by `FORMIC_STRESS_SECONDS`, or `short`.
+pub fn stress_time(short: Duration) -> Duration {
+    let given = std::env::var("FORMIC_STRESS_SECONDS").ok().and_then(|text| text.parse().ok());
+    given.map_or(short, Duration::from_secs)
+}
+
+/// Small, fast and good enough random numbers (SplitMix64).
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut value = self.0;
+        value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        value ^ (value >> 31)
+    }
+
+    /// A number below `end`.
+    pub fn below(&mut self, end: u64) -> u64 {
+        self.next() % end
+    }
+}
+
+/// Polls a future on this thread until it is ready, parking in between.
+pub fn block_on<F: Future>(future: F) -> F::Output {
+    struct Unpark(std::thread::Thread);
+    impl std::task::Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Arc::new(Unpark(std::thread::current())).into();
+    let mut context = std::task::Context::from_waker(&waker);
+    let mut future = std::pin::pin!(future);
+    loop {
+        match future.as_mut().poll(&mut context) {
+            std::task::Poll::Ready(output) => return output,
+            std::task::Poll::Pending => std::thread::park(),
+        }
+    }
+}
+
+/// Polls a future once.
+pub fn poll_once<F: Future>(future: std::pin::Pin<&mut F>) -> std::task::Poll<F::Output> {
+    future.poll(&mut std::task::Context::from_waker(std::task::Waker::noop()))
+}
