@@ -110,6 +110,8 @@ pub(crate) enum Next<J> {
 pub(crate) enum Rest {
     UntilCalled,
     UntilExpired,
+    /// Until it expires, counted from now.
+    Anew,
     /// Or until it expires, whichever comes first.
     For(Duration),
 }
@@ -150,7 +152,11 @@ impl<J> Crew<J> {
         {
             return self.woke_alone(me, expired, acts);
         }
+        let arrived = matches!(did, Did::Arrive(_));
         self.note(me, did);
+        if arrived {
+            self.call_last_to_go(acts);
+        }
         self.serve_waiters(acts);
         self.decide(me, looked, acts)
     }
@@ -335,15 +341,14 @@ impl<J> Crew<J> {
     pub(crate) fn could_not_start(&mut self, index: usize, acts: &mut Acts) {
         self.roster.remove(index);
         self.no_start_before = now().checked_add(START_PAUSE);
-        self.call_if_last_may_go(acts);
+        self.call_last_to_go(acts);
         self.serve_waiters(acts);
     }
 
-    /// The last worker may have stayed only for a permit or a starting thread. If that is over,
-    /// it is called once more, to go or to time itself anew.
-    pub(crate) fn call_if_last_may_go(&mut self, acts: &mut Acts) {
-        let only_idle = self.roster.count(Duty::Idle) == self.roster.present();
-        if only_idle && self.roster.staying() == 1 && self.can_spare_one() {
+    /// In a closed pool the last worker may have stayed only for a permit or a starting thread.
+    /// If that is over, it is called once more, to go.
+    pub(crate) fn call_last_to_go(&mut self, acts: &mut Acts) {
+        if self.closed && self.can_spare_one() {
             acts.unpark.extend(self.roster.call_newest());
         }
     }
@@ -376,15 +381,23 @@ impl<J> Crew<J> {
             return self.decide(me, true, acts);
         }
         if expired && queued == 0 {
-            let workers = self.roster.staying() + self.roster.count(Duty::Starting);
-            if workers > self.limits.minimum && self.can_spare_one() {
-                self.roster.remove_idle(me);
-                return self.leave(me);
-            }
-            self.roster.forget_dozer(me);
-            return Next::Rest(Rest::UntilCalled);
+            return self.expire(me);
         }
         Next::Rest(self.next_rest(me, queued))
+    }
+
+    /// An idle worker's time is over: it goes, unless it is one of the minimum.
+    fn expire(&mut self, me: usize) -> Next<J> {
+        self.roster.forget_dozer(me);
+        let workers = self.roster.staying() + self.roster.count(Duty::Starting);
+        if workers <= self.limits.minimum {
+            return Next::Rest(Rest::UntilCalled);
+        }
+        if !self.can_spare_one() {
+            return Next::Rest(Rest::Anew);
+        }
+        self.roster.remove_idle(me);
+        self.leave(me)
     }
 
     /// Whether an idle worker that finds tasks in the line should take part.

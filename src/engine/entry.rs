@@ -229,7 +229,7 @@ impl<W: Work> Drop for Held<'_, W> {
         let mut crew = self.engine.lock();
         crew.release_place();
         crew.serve_waiters(&mut acts);
-        crew.call_if_last_may_go(&mut acts);
+        crew.call_last_to_go(&mut acts);
         drop(crew);
         self.engine.perform(acts);
     }

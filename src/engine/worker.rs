@@ -172,6 +172,9 @@ impl<W: Work> Worker<'_, W> {
     }
 
     fn rest(&mut self, rest: Rest) -> Did<W::Job> {
+        if rest == Rest::Anew {
+            self.idle_since = None;
+        }
         let idle_since = *self.idle_since.get_or_insert_with(now);
         // A deadline that the clock cannot tell is never reached.
         let left = self.engine.settings.keep_alive.and_then(|keep_alive| {
@@ -180,7 +183,7 @@ impl<W: Work> Worker<'_, W> {
         });
         match rest {
             Rest::UntilCalled => park(None),
-            Rest::UntilExpired => park(left),
+            Rest::UntilExpired | Rest::Anew => park(left),
             Rest::For(rest) => park(Some(left.map_or(rest, |left| left.min(rest)))),
         }
         let keep_alive = self.engine.settings.keep_alive;
