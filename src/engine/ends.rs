@@ -28,7 +28,7 @@ pub(crate) enum Ended {
 impl<J> Crew<J> {
     fn has_ended(&self, what: Ended) -> bool {
         match what {
-            Ended::Tasks => self.line.busy() == 0 && self.line.queued() == 0,
+            Ended::Tasks => self.line.is_over(),
             Ended::Workers => self.closed && self.roster.workers() == 0,
         }
     }
@@ -97,9 +97,10 @@ impl<J> Crew<J> {
     }
 
     pub(crate) fn still_running(&self) -> StillRunning {
+        let tally = self.line.tally();
         StillRunning {
-            running: self.line.busy(),
-            queued: self.line.queued(),
+            running: tally.busy(),
+            queued: tally.queued(self.line.published()),
             permits: self.gate.permits(),
             from_inside: false,
         }

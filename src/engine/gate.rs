@@ -169,8 +169,7 @@ impl<J> Crew<J> {
         let parked = self.gate.first_mood() == Some(Mood::Parked);
         let enough = if parked { 1 } else { self.half_queue() };
         self.grant(enough, acts);
-        let tally = self.line.tally();
-        if tally.busy() == 0 && tally.queued(self.line.published()) == 0 {
+        if self.line.is_over() {
             decide_all(&mut self.idlers, acts);
         }
         if self.closed && self.roster.workers() == 0 {

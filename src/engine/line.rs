@@ -67,8 +67,11 @@ impl<J> Line<J> {
         self.tally().queued(self.published)
     }
 
-    pub(crate) fn busy(&self) -> usize {
-        self.tally().busy()
+    /// Whether no task is left: none in the line and none running. Both from one look, or else a
+    /// task could be taken between two looks and be seen in neither.
+    pub(crate) fn is_over(&self) -> bool {
+        let tally = self.tally();
+        tally.busy() == 0 && tally.queued(self.published) == 0
     }
 
     pub(crate) fn push(&mut self, job: J) {

@@ -1,1 +1,287 @@
+//! Loom models: every interleaving of a few threads, for each rule of the README.
+//!
+//! Each model is named after the invariant it holds. CONTRIBUTING says how to run them; the
+//! README's table says by which removed rule each of them was seen to fail.
 
+use std::future::Future;
+use std::panic::Location;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use loom::sync::atomic::{AtomicUsize, Ordering};
+use loom::thread;
+
+use super::lane::{Claim, Lane};
+use super::sync::now;
+use super::{Ended, Engine, Hooks, Patience, Settings, Work};
+use crate::error::Refused;
+
+/// What the tasks of a model do: they count themselves, and how many run at once.
+struct Count {
+    ran: AtomicUsize,
+    running: AtomicUsize,
+    most: AtomicUsize,
+}
+
+impl Work for Arc<Count> {
+    type Job = usize;
+    type State = ();
+
+    fn prepare(&self) {}
+
+    fn run(&self, (): &mut (), job: usize) {
+        let running = self.running.fetch_add(1, Ordering::SeqCst) + 1;
+        self.most.fetch_max(running, Ordering::SeqCst);
+        self.ran.fetch_add(job, Ordering::SeqCst);
+        self.running.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    fn origin(_: &usize) -> Option<&'static Location<'static>> {
+        None
+    }
+}
+
+/// A small pool: workers are kept for good unless a model says otherwise.
+fn settings(capacity: usize, queue: usize) -> Settings {
+    Settings {
+        capacity,
+        minimum: 0,
+        queue,
+        waiters: usize::MAX,
+        keep_alive: None,
+        preallocate: false,
+        name: "model".into(),
+        stack_size: None,
+        hooks: Hooks::default(),
+        faults: None,
+    }
+}
+
+fn engine(settings: Settings) -> (Arc<Engine<Arc<Count>>>, Arc<Count>) {
+    let count = Arc::new(Count {
+        ran: AtomicUsize::new(0),
+        running: AtomicUsize::new(0),
+        most: AtomicUsize::new(0),
+    });
+    (Engine::new(settings, Arc::clone(&count)), count)
+}
+
+const WAIT: Patience = Patience::Until(None);
+
+fn drain(engine: &Arc<Engine<Arc<Count>>>) {
+    engine.close();
+    engine.wait_until(Ended::Workers, None).expect("nobody drains from inside");
+    assert!(engine.stats().adds_up());
+}
+
+/// Explores a model; `LOOM_MAX_PREEMPTIONS` and the like set how far.
+fn explore(model: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = builder.preemption_bound.or(Some(2));
+    builder.check(model);
+}
+
+#[test]
+fn a_ticket_is_taken_once_or_sealed() {
+    explore(|| {
+        let lane = Arc::new(Lane::new());
+        lane.publish(2);
+        lane.open();
+        let claims: Vec<_> = (0..2)
+            .map(|_| {
+                let lane = Arc::clone(&lane);
+                thread::spawn(move || match lane.claim(0, &mut 0, false) {
+                    Claim::Cell(cell) => {
+                        let ended = lane.end();
+                        (Some(cell), ended)
+                    }
+                    _ => (None, false),
+                })
+            })
+            .collect();
+        lane.seal();
+        let sealed = lane.tally();
+        let taken: Vec<_> = claims.into_iter().map(|claim| claim.join().unwrap()).collect();
+        assert_eq!(lane.tally(), sealed, "after the seal nothing changes without the lock");
+        let mut cells: Vec<_> = taken.iter().filter_map(|(cell, _)| *cell).collect();
+        cells.sort_unstable();
+        assert_eq!(cells, (0..2 - sealed.queued(2)).collect::<Vec<_>>());
+        let ended = taken.iter().filter(|(_, ended)| *ended).count();
+        assert_eq!(sealed.busy(), cells.len() - ended);
+    });
+}
+
+#[test]
+fn an_accepted_task_is_run() {
+    explore(|| {
+        let (engine, count) = engine(settings(1, 8));
+        for job in [1, 10, 100] {
+            engine.submit(job, WAIT).unwrap();
+        }
+        drain(&engine);
+        assert_eq!(count.ran.load(Ordering::SeqCst), 111);
+    });
+}
+
+#[test]
+fn two_workers_take_each_task_once() {
+    explore(|| {
+        let (engine, count) = engine(settings(2, 8));
+        engine.submit(1, WAIT).unwrap();
+        engine.submit(10, WAIT).unwrap();
+        drain(&engine);
+        assert_eq!(count.ran.load(Ordering::SeqCst), 11);
+    });
+}
+
+#[test]
+fn a_parked_worker_is_woken() {
+    explore(|| {
+        let (engine, count) = engine(settings(1, 8));
+        engine.submit(1, WAIT).unwrap();
+        engine.wait_until(Ended::Tasks, None).unwrap();
+        assert_eq!(count.ran.load(Ordering::SeqCst), 1);
+        engine.submit(10, WAIT).unwrap();
+        engine.wait_until(Ended::Tasks, None).unwrap();
+        assert_eq!(count.ran.load(Ordering::SeqCst), 11);
+        drain(&engine);
+    });
+}
+
+#[test]
+fn retirement_leaves_no_task_behind() {
+    explore(|| {
+        let keep_alive = Some(Duration::from_nanos(1));
+        let (engine, count) = engine(Settings { keep_alive, ..settings(1, 8) });
+        engine.submit(1, WAIT).unwrap();
+        thread::yield_now();
+        engine.submit(10, WAIT).unwrap();
+        engine.wait_until(Ended::Tasks, None).unwrap();
+        assert_eq!(count.ran.load(Ordering::SeqCst), 11);
+        drain(&engine);
+    });
+}
+
+#[test]
+fn waiting_submitters_get_the_freed_places() {
+    explore(|| {
+        let (engine, count) = engine(settings(1, 0));
+        let other = Arc::clone(&engine);
+        let submitter = thread::spawn(move || other.submit(10, WAIT).unwrap());
+        engine.submit(1, WAIT).unwrap();
+        submitter.join().unwrap();
+        drain(&engine);
+        assert_eq!(count.ran.load(Ordering::SeqCst), 11);
+        assert_eq!(count.most.load(Ordering::SeqCst), 1);
+    });
+}
+
+#[test]
+fn close_refuses_or_runs() {
+    explore(|| {
+        let (engine, count) = engine(settings(1, 0));
+        let other = Arc::clone(&engine);
+        let submitter = thread::spawn(move || {
+            let first = other.submit(1, WAIT);
+            let second = other.submit(10, WAIT);
+            [(1, first), (10, second)]
+                .into_iter()
+                .map(|(job, outcome)| match outcome {
+                    Ok(()) => job,
+                    Err((back, refused)) => {
+                        assert_eq!((back, refused), (job, Refused::Closed));
+                        0
+                    }
+                })
+                .sum::<usize>()
+        });
+        drain(&engine);
+        let ran = count.ran.load(Ordering::SeqCst);
+        assert_eq!(submitter.join().unwrap(), ran, "what was accepted has run when drain returns");
+        assert_eq!(count.ran.load(Ordering::SeqCst), ran, "and nothing runs afterwards");
+    });
+}
+
+#[test]
+fn a_time_out_and_a_grant_exclude_each_other() {
+    explore(|| {
+        let (engine, _) = engine(settings(1, 0));
+        let held = engine.admit(WAIT).unwrap();
+        let other = Arc::clone(&engine);
+        let waiter = thread::spawn(move || match other.admit(Patience::Until(Some(now()))) {
+            Ok(held) => drop(held),
+            Err(refused) => assert_eq!(refused, Refused::TimedOut),
+        });
+        drop(held);
+        waiter.join().unwrap();
+        assert!(engine.admit(Patience::None).is_ok(), "the place is free again");
+        assert_eq!(engine.stats().waiting, 0);
+        drain(&engine);
+    });
+}
+
+#[test]
+fn a_dropped_future_gives_its_place_back() {
+    explore(|| {
+        let (engine, _) = engine(settings(1, 0));
+        let held = engine.admit(WAIT).unwrap();
+        let other = Arc::clone(&engine);
+        let waiter = thread::spawn(move || {
+            let mut future = pin!(other.admit_async());
+            let mut context = Context::from_waker(Waker::noop());
+            for _ in 0..2 {
+                if let Poll::Ready(held) = future.as_mut().poll(&mut context) {
+                    drop(held.unwrap());
+                    break;
+                }
+            }
+        });
+        drop(held);
+        waiter.join().unwrap();
+        assert!(engine.admit(Patience::None).is_ok(), "the place is free again");
+        drain(&engine);
+    });
+}
+
+#[test]
+fn a_smaller_capacity_is_kept() {
+    explore(|| {
+        let (engine, count) = engine(settings(2, 8));
+        engine.prestart(2).unwrap();
+        engine.resize(1);
+        engine.submit(1, WAIT).unwrap();
+        engine.submit(10, WAIT).unwrap();
+        drain(&engine);
+        assert_eq!(count.ran.load(Ordering::SeqCst), 11);
+        assert_eq!(count.most.load(Ordering::SeqCst), 1);
+    });
+}
+
+#[test]
+fn the_last_worker_goes_when_nobody_relies_on_it() {
+    explore(|| {
+        let (engine, _) = engine(settings(2, 8));
+        let held = engine.admit(WAIT).unwrap();
+        let other = Arc::clone(&engine);
+        let starter = thread::spawn(move || other.prestart(2).unwrap());
+        engine.close();
+        drop(held);
+        starter.join().unwrap();
+        drain(&engine);
+    });
+}
+
+#[test]
+fn a_permit_outlives_close() {
+    explore(|| {
+        let (engine, count) = engine(settings(1, 0));
+        let held = engine.admit(WAIT).unwrap();
+        let other = Arc::clone(&engine);
+        let closer = thread::spawn(move || drain(&other));
+        held.put(1);
+        closer.join().unwrap();
+        assert_eq!(count.ran.load(Ordering::SeqCst), 1);
+    });
+}
