@@ -246,6 +246,72 @@ fn a_dropped_future_gives_its_place_back() {
 }
 
 #[test]
+fn a_waiting_future_is_woken() {
+    explore(|| {
+        let (engine, count) = engine(settings(1, 0));
+        let other = Arc::clone(&engine);
+        let waiter = thread::spawn(move || {
+            loom::future::block_on(async {
+                // Polled once by somebody else, as when a future moves from task to task.
+                let mut future = pin!(other.admit_async());
+                let mut elsewhere = Context::from_waker(Waker::noop());
+                let held = match future.as_mut().poll(&mut elsewhere) {
+                    Poll::Ready(held) => held,
+                    Poll::Pending => future.await,
+                };
+                held.unwrap().put(10);
+            });
+        });
+        engine.submit(1, WAIT).unwrap();
+        waiter.join().unwrap();
+        drain(&engine);
+        assert_eq!(count.ran.load(Ordering::SeqCst), 11);
+    });
+}
+
+#[test]
+fn the_end_is_told_to_futures() {
+    explore(|| {
+        let (engine, count) = engine(settings(1, 8));
+        engine.submit(1, WAIT).unwrap();
+        loom::future::block_on(engine.until(Ended::Tasks)).unwrap();
+        assert_eq!(count.ran.load(Ordering::SeqCst), 1);
+        engine.close();
+        loom::future::block_on(engine.until(Ended::Workers)).unwrap();
+        assert_eq!(engine.stats().workers, 0);
+    });
+}
+
+#[test]
+fn a_larger_capacity_lets_submitters_in() {
+    explore(|| {
+        let (engine, count) = engine(settings(1, 0));
+        let held = engine.admit(WAIT).unwrap();
+        let other = Arc::clone(&engine);
+        let submitter = thread::spawn(move || other.submit(1, WAIT).unwrap());
+        engine.resize(2);
+        submitter.join().unwrap();
+        drop(held);
+        drain(&engine);
+        assert_eq!(count.ran.load(Ordering::SeqCst), 1);
+    });
+}
+
+#[test]
+fn a_task_is_run_or_discarded() {
+    explore(|| {
+        let (engine, count) = engine(settings(1, 8));
+        for job in [1, 1, 1] {
+            engine.submit(job, WAIT).unwrap();
+        }
+        let discarded = engine.discard();
+        drain(&engine);
+        assert_eq!(count.ran.load(Ordering::SeqCst) + discarded, 3);
+        assert_eq!(engine.stats().cancelled, discarded as u64);
+    });
+}
+
+#[test]
 fn a_smaller_capacity_is_kept() {
     explore(|| {
         let (engine, count) = engine(settings(2, 8));

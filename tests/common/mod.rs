@@ -144,3 +144,52 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
 pub fn poll_once<F: Future>(future: std::pin::Pin<&mut F>) -> std::task::Poll<F::Output> {
     future.poll(&mut std::task::Context::from_waker(std::task::Waker::noop()))
 }
+
+/// What the operating system tells about one thread.
+#[cfg(target_os = "linux")]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Glance {
+    pub thread: String,
+    /// It waits for something; it neither runs nor wants to.
+    pub asleep: bool,
+    /// The processor time it has used, in ticks.
+    pub ticks: u64,
+    /// How often it has left a processor, by itself or not.
+    pub switches: u64,
+}
+
+/// One glance at each thread whose name begins with `name`, in the order of the names.
+#[cfg(target_os = "linux")]
+pub fn glance_at(name: &str) -> Vec<Glance> {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+    let mut seen: Vec<Glance> = tasks
+        .filter_map(Result::ok)
+        // A thread may end between the looks.
+        .filter_map(|entry| glance(&entry.path()))
+        .filter(|glance| glance.thread.starts_with(name))
+        .collect();
+    seen.sort_by(|one, other| one.thread.cmp(&other.thread));
+    seen
+}
+
+#[cfg(target_os = "linux")]
+fn glance(task: &std::path::Path) -> Option<Glance> {
+    let read = |file| std::fs::read_to_string(task.join(file)).ok();
+    let thread = read("comm")?.trim_end().to_owned();
+    // The name may hold anything, so the figures are counted from behind its bracket.
+    let stat = read("stat")?;
+    let figures: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    let ticks = figures[11].parse::<u64>().ok()? + figures[12].parse::<u64>().ok()?;
+    let status = read("status")?;
+    let switches = status.lines().filter(|line| line.contains("ctxt_switches"));
+    let switches = switches.filter_map(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
+    Some(Glance { thread, asleep: figures[0] == "S", ticks, switches: switches.sum() })
+}
+
+/// Returns when the thread of this name has gone to sleep.
+#[cfg(target_os = "linux")]
+#[track_caller]
+pub fn await_sleep(name: &str) {
+    let asleep = || matches!(&glance_at(name)[..], [glance] if glance.asleep);
+    eventually(&format!("{name} sleeps"), || asleep() && asleep());
+}
