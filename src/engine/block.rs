@@ -59,3 +59,36 @@ impl<J> Block<J> {
         })
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_filled_in_comes_out_once() {
+        let block = Block::new();
+        for cell in 0..CELLS {
+            // SAFETY: the cells are empty, and this is the only thread.
+            unsafe { block.fill(cell, vec![cell; 3]) };
+        }
+        std::thread::scope(|scope| {
+            let block = &block;
+            for cell in 0..CELLS {
+                // SAFETY: the cell was filled before this thread was started, and only this one
+                // empties it.
+                scope.spawn(move || assert_eq!(unsafe { block.empty(cell) }, vec![cell; 3]));
+            }
+        });
+    }
+
+    #[test]
+    fn a_cell_can_be_used_again() {
+        let block = Block::new();
+        for round in 0..3 {
+            // SAFETY: the cell is empty, and this is the only thread.
+            unsafe { block.fill(0, Box::new(round)) };
+            // SAFETY: the cell was filled on the line above, and is emptied once.
+            assert_eq!(*unsafe { block.empty(0) }, round);
+        }
+    }
+}

@@ -112,7 +112,7 @@ pub(crate) enum Rest {
     UntilExpired,
     /// Until it expires, counted from now.
     Anew,
-    /// Or until it expires, whichever comes first.
+    /// For a moment: to expire can wait so long.
     For(Duration),
 }
 
@@ -196,8 +196,10 @@ impl<J> Crew<J> {
             self.call_for_help(acts);
             return next;
         }
-        if self.closed && self.can_spare_one() {
-            return self.leave(me);
+        if self.closed && self.line.queued() == 0 && self.can_spare_one() {
+            let next = self.leave(me);
+            self.call_last_to_go(acts);
+            return next;
         }
         if !looked && self.should_look() {
             self.roster.set(me, Duty::Looking);
@@ -289,7 +291,8 @@ impl<J> Crew<J> {
             return;
         }
         if !self.can_call() {
-            self.roster.quiet = true;
+            // Nothing changes that by itself, except time if a start has failed.
+            self.roster.quiet = self.no_start_before.is_none();
             return;
         }
         let alert = self.roster.alert();
@@ -345,10 +348,11 @@ impl<J> Crew<J> {
         self.serve_waiters(acts);
     }
 
-    /// In a closed pool the last worker may have stayed only for a permit or a starting thread.
-    /// If that is over, it is called once more, to go.
+    /// In a closed pool a worker is idle only because others work off what is left, or because
+    /// somebody relies on it: see [`Crew::can_spare_one`]. When that is over it is called once
+    /// more, to go. It calls the next.
     pub(crate) fn call_last_to_go(&mut self, acts: &mut Acts) {
-        if self.closed && self.can_spare_one() {
+        if self.closed && self.line.queued() == 0 && self.can_spare_one() {
             acts.unpark.extend(self.roster.call_newest());
         }
     }

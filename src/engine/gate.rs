@@ -15,7 +15,7 @@ use super::wait::{LOOK, Mood, Verdict, Waiter};
 use crate::error::Refused;
 
 /// How long the first of the waiting threads rests before it looks for itself.
-pub(crate) const DOZE: Duration = Duration::from_millis(3);
+pub(crate) const DOZE: Duration = Duration::from_millis(2);
 
 /// The part of the gate that lives under the lock.
 ///

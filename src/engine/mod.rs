@@ -18,6 +18,9 @@ pub(crate) mod task; // what it is
 mod wait; // how anybody waits
 mod worker; // the thread that takes it // std or loom
 
+#[cfg(all(test, not(loom)))]
+mod faults;
+
 #[cfg(all(test, loom))]
 mod models;
 

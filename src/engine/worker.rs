@@ -184,7 +184,7 @@ impl<W: Work> Worker<'_, W> {
         match rest {
             Rest::UntilCalled => park(None),
             Rest::UntilExpired | Rest::Anew => park(left),
-            Rest::For(rest) => park(Some(left.map_or(rest, |left| left.min(rest)))),
+            Rest::For(rest) => park(Some(rest)),
         }
         let keep_alive = self.engine.settings.keep_alive;
         Did::Rest { expired: keep_alive.is_some_and(|time| has_passed(idle_since, time)) }

@@ -193,3 +193,45 @@ pub fn await_sleep(name: &str) {
     let asleep = || matches!(&glance_at(name)[..], [glance] if glance.asleep);
     eventually(&format!("{name} sleeps"), || asleep() && asleep());
 }
+
+/// Sends `count` tasks to the pool that wait at the door, and returns when all of them do.
+pub fn hold_workers(pool: &formic::Pool, door: &Door, count: usize) {
+    for _ in 0..count {
+        let door = door.clone();
+        pool.submit(move || door.wait()).expect("there is a place for what holds a worker");
+    }
+    door.await_waiting(count);
+}
+
+/// Runs so many tiny tasks that the pool takes them the fast way, and waits for their end.
+pub fn warm_up(pool: &formic::Pool) {
+    for _ in 0..5_000 {
+        pool.submit(|| ()).expect("the pool is open");
+    }
+    pool.wait_idle().expect("this is no task of the pool");
+}
+
+/// Joins a thread that must come to its end; if it hangs, the test fails instead of hanging too.
+#[track_caller]
+pub fn join<T>(thread: std::thread::JoinHandle<T>) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    while !thread.is_finished() {
+        assert!(Instant::now() < deadline, "a thread hangs for {PATIENCE:?}");
+        std::thread::sleep(Duration::from_micros(200));
+    }
+    thread.join().expect("the thread does not panic")
+}
+
+/// Keeps panics of threads whose name begins with `quiet` off the standard error.
+pub fn hush_quiet_threads() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        let print = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            let current = std::thread::current();
+            if !current.name().is_some_and(|name| name.starts_with("quiet")) {
+                print(panic);
+            }
+        }));
+    });
+}
