@@ -9,7 +9,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use common::{Door, PATIENCE, Random, block_on, poll_once};
+use common::{Census, Door, PATIENCE, Random, block_on, poll_once};
 use formic::{Pool, Refused, ReopenError};
 
 fn submit_held(pool: &Pool, door: &Door, tasks: usize) -> Arc<AtomicUsize> {
@@ -25,23 +25,22 @@ fn submit_held(pool: &Pool, door: &Door, tasks: usize) -> Arc<AtomicUsize> {
     ran
 }
 
-/// Threads of the pool that exist now; nothing is waited for.
-fn threads(name: &str) -> usize {
-    #[cfg(target_os = "linux")]
-    return common::threads_named(name);
-    #[cfg(not(target_os = "linux"))]
-    return name.len() * 0;
+/// A pool of up to `workers`, and the count of its threads.
+fn counted(workers: usize) -> (Pool, Census) {
+    let census = Census::default();
+    let pool = Pool::builder().workers(workers).on_worker_start(census.hook());
+    (pool.build().expect("the settings are good"), census)
 }
 
 #[test]
 fn a_drain_returns_when_every_task_has_run_and_every_thread_is_joined() {
     for round in 0..50 {
-        let pool = Pool::builder().workers(4).name("joined").build().unwrap();
+        let (pool, census) = counted(4);
         let door = Door::new();
         let ran = submit_held(&pool, &door, 100);
         door.open();
         pool.drain().unwrap();
-        assert_eq!(threads("joined"), 0, "in round {round}");
+        assert_eq!(census.count(), 0, "in round {round}");
         assert_eq!(ran.load(Ordering::Relaxed), 100);
         let stats = pool.stats();
         assert_eq!((stats.workers, stats.completed, stats.queued), (0, 100, 0));
@@ -53,10 +52,11 @@ fn a_drain_returns_when_every_task_has_run_and_every_thread_is_joined() {
 fn a_drain_joins_idle_workers_too() {
     for keep_alive in [None, Some(Duration::from_millis(1))] {
         for _ in 0..50 {
+            let census = Census::default();
             let pool = Pool::builder().workers(1..=6).prestart(6).keep_alive(keep_alive);
-            let pool = pool.name("allidle").build().unwrap();
+            let pool = pool.on_worker_start(census.hook()).build().unwrap();
             pool.drain().unwrap();
-            assert_eq!((threads("allidle"), pool.workers()), (0, 0));
+            assert_eq!((census.count(), pool.workers()), (0, 0));
         }
     }
 }
@@ -83,7 +83,7 @@ fn a_drain_waits_for_the_stop_hook() {
 #[test]
 fn everyone_who_drains_returns_after_the_end() {
     for _ in 0..50 {
-        let pool = Pool::builder().workers(3).name("everyone").build().unwrap();
+        let (pool, census) = counted(3);
         let door = Door::new();
         let ran = submit_held(&pool, &door, 20);
         thread::scope(|scope| {
@@ -91,7 +91,7 @@ fn everyone_who_drains_returns_after_the_end() {
                 scope.spawn(|| {
                     pool.drain().unwrap();
                     assert_eq!(ran.load(Ordering::Relaxed), 20);
-                    assert_eq!((threads("everyone"), pool.workers()), (0, 0));
+                    assert_eq!((census.count(), pool.workers()), (0, 0));
                 });
             }
             door.await_waiting(3);
@@ -102,7 +102,7 @@ fn everyone_who_drains_returns_after_the_end() {
 
 #[test]
 fn a_drain_with_a_deadline_says_what_is_left_and_can_be_called_again() {
-    let pool = Pool::builder().workers(2).name("deadline").build().unwrap();
+    let (pool, census) = counted(2);
     let door = Door::new();
     let ran = submit_held(&pool, &door, 7);
     door.await_waiting(2);
@@ -119,7 +119,7 @@ fn a_drain_with_a_deadline_says_what_is_left_and_can_be_called_again() {
     assert_eq!((left.running(), left.queued()), (2, 4));
     door.open();
     pool.drain_timeout(PATIENCE).unwrap();
-    assert_eq!((ran.load(Ordering::Relaxed), threads("deadline")), (7, 0));
+    assert_eq!((ran.load(Ordering::Relaxed), census.count()), (7, 0));
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn a_permit_dropped_after_close_lets_the_drain_end() {
 
 #[test]
 fn a_drain_can_be_awaited() {
-    let pool = Pool::builder().workers(3).name("awaited").build().unwrap();
+    let (pool, census) = counted(3);
     let door = Door::new();
     let ran = submit_held(&pool, &door, 20);
     let mut drain = pin!(pool.drain_async());
@@ -161,12 +161,12 @@ fn a_drain_can_be_awaited() {
     assert!(pool.is_closed());
     door.open();
     block_on(drain).unwrap();
-    assert_eq!((ran.load(Ordering::Relaxed), threads("awaited"), pool.workers()), (20, 0, 0));
+    assert_eq!((ran.load(Ordering::Relaxed), census.count(), pool.workers()), (20, 0, 0));
 }
 
 #[test]
 fn a_dropped_drain_future_leaves_the_pool_closed_and_drainable() {
-    let pool = Pool::builder().workers(2).name("dropped").build().unwrap();
+    let (pool, census) = counted(2);
     let door = Door::new();
     let ran = submit_held(&pool, &door, 5);
     for _ in 0..10 {
@@ -176,7 +176,7 @@ fn a_dropped_drain_future_leaves_the_pool_closed_and_drainable() {
     assert!(matches!(pool.reopen(), Err(ReopenError::StillRunning(_))));
     door.open();
     block_on(pool.drain_async()).unwrap();
-    assert_eq!((ran.load(Ordering::Relaxed), threads("dropped")), (5, 0));
+    assert_eq!((ran.load(Ordering::Relaxed), census.count()), (5, 0));
 }
 
 #[test]

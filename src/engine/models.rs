@@ -14,6 +14,7 @@ use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread;
 
 use super::lane::{Claim, Lane};
+use super::line::Line;
 use super::sync::now;
 use super::{Ended, Engine, Hooks, Patience, Settings, Work};
 use crate::error::Refused;
@@ -110,6 +111,30 @@ fn a_ticket_is_taken_once_or_sealed() {
         assert_eq!(cells, (0..2 - sealed.queued(2)).collect::<Vec<_>>());
         let ended = taken.iter().filter(|(_, ended)| *ended).count();
         assert_eq!(sealed.busy(), cells.len() - ended);
+    });
+}
+
+#[test]
+fn a_block_is_not_used_again_while_somebody_reads_it() {
+    explore(|| {
+        let lane = super::sync::Arc::new(Lane::new());
+        let mut line = Line::new(super::sync::Arc::clone(&lane));
+        line.push(1);
+        line.push(2);
+        let mut stretch = line.open().unwrap();
+        let worker = thread::spawn(move || {
+            let first = stretch.next(&lane, false).ok();
+            (first, stretch)
+        });
+        // This thread has the lock: it takes the rest, and fills the blocks anew.
+        let rest = line.take_all();
+        line.push(3);
+        line.push(4);
+        let (first, stretch) = worker.join().unwrap();
+        line.give_back(stretch);
+        let mut all: Vec<_> = first.into_iter().chain(rest).collect();
+        all.extend(line.take_all());
+        assert_eq!(all, [1, 2, 3, 4]);
     });
 }
 

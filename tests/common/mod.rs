@@ -235,3 +235,38 @@ pub fn hush_quiet_threads() {
         }));
     });
 }
+
+/// Counts threads from their start to their very end, when their thread-locals are dropped. Unlike
+/// the list of the operating system, which shows a thread for a moment after it has been joined,
+/// this one is exact: a thread that has been joined is not counted, one that has not may be.
+#[derive(Clone, Default)]
+pub struct Census(Arc<std::sync::atomic::AtomicUsize>);
+
+struct Counted(Census);
+
+thread_local! {
+    static COUNTED: std::cell::RefCell<Option<Counted>> = const { std::cell::RefCell::new(None) };
+}
+
+impl Census {
+    /// A hook that counts the calling thread.
+    pub fn hook(&self) -> impl Fn(usize) + Send + Sync + 'static {
+        let census = self.clone();
+        move |_| {
+            census.0.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+            COUNTED.set(Some(Counted(census.clone())));
+        }
+    }
+
+    pub fn count(&self) -> usize {
+        self.0.load(std::sync::atomic::Ordering::SeqCst)
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        // Slow, so that whoever does not wait for the thread's end is found out.
+        (0..20).for_each(|_| std::thread::yield_now());
+        self.0.0.fetch_sub(1, std::sync::atomic::Ordering::SeqCst);
+    }
+}
