@@ -217,7 +217,7 @@ fn a_drain_does_not_wait_for_the_workers_of_a_pool_that_was_reopened() {
             block_on(drain).unwrap();
             drop(sender.send(()));
         });
-        let returned = receiver.recv_timeout(Duration::from_secs(5));
+        let returned = receiver.recv_timeout(PATIENCE);
         // Let the other thread go, whatever came of it.
         pool.close();
         assert!(returned.is_ok(), "the drain waits for the minimum of the reopened pool");

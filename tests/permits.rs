@@ -99,15 +99,15 @@ fn drain_waits_for_a_permit_that_is_out() {
         door.open();
         pool.wait_idle().unwrap();
         let permit = pool.admit().unwrap();
-        let handle = pool.clone();
+        let (handle, (said, says)) = (pool.clone(), mpsc::channel());
         let drainer = thread::spawn(move || {
-            let left = handle.drain_timeout(Duration::from_millis(20)).unwrap_err();
-            assert_eq!((left.permits(), left.running(), left.queued()), (1, 0, 0));
-            assert!(!left.from_inside());
+            said.send(handle.drain_timeout(Duration::from_millis(5))).unwrap();
             handle.drain()
         });
-        eventually("the pool is closed", || pool.is_closed());
-        let left = pool.drain_timeout(Duration::from_millis(1)).unwrap_err();
+        let left = says.recv().unwrap().unwrap_err();
+        assert_eq!((left.permits(), left.running(), left.queued()), (1, 0, 0));
+        assert!(!left.from_inside() && pool.is_closed());
+        let left = pool.drain_timeout(Duration::from_millis(5)).unwrap_err();
         assert_eq!(left.permits(), 1);
         assert!(!drainer.is_finished(), "the permit is still out");
         if use_it {

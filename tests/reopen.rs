@@ -36,7 +36,7 @@ fn a_thousand_rounds_leave_nothing_behind() {
     assert_eq!(ran.load(Ordering::Relaxed), 20_000);
     // A thread that was joined may be listed for a moment more.
     #[cfg(target_os = "linux")]
-    common::eventually("the threads are gone", || common::threads_named("rounds") == 0);
+    common::eventually("the threads are gone", || common::threads_named("rounds-") == 0);
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn the_minimum_is_started_again() {
         assert_eq!((pool.workers(), pool.capacity()), (2, 4));
     }
     #[cfg(target_os = "linux")]
-    common::eventually("two threads are there", || common::threads_named("again") == 2);
+    common::eventually("two threads are there", || common::threads_named("again-") == 2);
 }
 
 #[test]

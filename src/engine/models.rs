@@ -11,6 +11,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use loom::sync::atomic::{AtomicUsize, Ordering};
+use loom::sync::{Condvar, Mutex};
 use loom::thread;
 
 use super::lane::{Claim, Lane};
@@ -19,11 +20,31 @@ use super::sync::now;
 use super::{Ended, Engine, Hooks, Patience, Settings, Work};
 use crate::error::Refused;
 
-/// What the tasks of a model do: they count themselves, and how many run at once.
+/// What the tasks of a model do: they count themselves, and how many run at once. The job
+/// [`BLOCKS`] waits until somebody calls [`Count::release`], which the job [`RELEASES`] does.
 struct Count {
     ran: AtomicUsize,
     running: AtomicUsize,
     most: AtomicUsize,
+    released: Mutex<bool>,
+    release: Condvar,
+}
+
+const BLOCKS: usize = 1000;
+const RELEASES: usize = 10_000;
+
+impl Count {
+    fn release(&self) {
+        *self.released.lock().unwrap() = true;
+        self.release.notify_all();
+    }
+
+    fn await_release(&self) {
+        let mut released = self.released.lock().unwrap();
+        while !*released {
+            released = self.release.wait(released).unwrap();
+        }
+    }
 }
 
 impl Work for Arc<Count> {
@@ -36,6 +57,11 @@ impl Work for Arc<Count> {
         let running = self.running.fetch_add(1, Ordering::SeqCst) + 1;
         self.most.fetch_max(running, Ordering::SeqCst);
         self.ran.fetch_add(job, Ordering::SeqCst);
+        match job {
+            BLOCKS => self.await_release(),
+            RELEASES => self.release(),
+            _ => {}
+        }
         self.running.fetch_sub(1, Ordering::SeqCst);
     }
 
@@ -65,6 +91,8 @@ fn engine(settings: Settings) -> (Arc<Engine<Arc<Count>>>, Arc<Count>) {
         ran: AtomicUsize::new(0),
         running: AtomicUsize::new(0),
         most: AtomicUsize::new(0),
+        released: Mutex::new(false),
+        release: Condvar::new(),
     });
     (Engine::new(settings, Arc::clone(&count)), count)
 }
@@ -77,10 +105,14 @@ fn drain(engine: &Arc<Engine<Arc<Count>>>) {
     assert!(engine.stats().adds_up());
 }
 
-/// Explores a model; `LOOM_MAX_PREEMPTIONS` and the like set how far.
+/// Explores a model with up to two preemptions, or as many as `LOOM_MAX_PREEMPTIONS` says.
 fn explore(model: impl Fn() + Sync + Send + 'static) {
+    explore_up_to(2, model);
+}
+
+fn explore_up_to(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = builder.preemption_bound.or(Some(2));
+    builder.preemption_bound = builder.preemption_bound.or(Some(preemptions));
     builder.check(model);
 }
 
@@ -200,6 +232,50 @@ fn waiting_submitters_get_the_freed_places() {
         drain(&engine);
         assert_eq!(count.ran.load(Ordering::SeqCst), 11);
         assert_eq!(count.most.load(Ordering::SeqCst), 1);
+    });
+}
+
+#[test]
+fn a_parked_submitter_gets_a_place_that_is_freed_on_the_lane() {
+    explore(|| {
+        let (engine, count) = engine(settings(1, 1));
+        engine.submit(1, WAIT).unwrap();
+        engine.submit(BLOCKS, WAIT).unwrap();
+        let (other, releaser) = (Arc::clone(&engine), Arc::clone(&count));
+        let submitter = thread::spawn(move || {
+            other.submit(10, WAIT).unwrap();
+            releaser.release();
+        });
+        submitter.join().unwrap();
+        drain(&engine);
+        assert_eq!(count.ran.load(Ordering::SeqCst), 11 + BLOCKS);
+    });
+}
+
+#[test]
+fn a_task_is_not_held_back_by_one_that_blocks() {
+    explore(|| {
+        let (engine, count) = engine(settings(2, 8));
+        engine.submit(BLOCKS, WAIT).unwrap();
+        engine.submit(RELEASES, WAIT).unwrap();
+        drain(&engine);
+        assert_eq!(count.ran.load(Ordering::SeqCst), BLOCKS + RELEASES);
+    });
+}
+
+#[test]
+fn a_short_task_is_not_held_back_by_one_that_blocks() {
+    // The largest of the models: two preemptions take it a minute.
+    explore_up_to(1, || {
+        let (engine, count) = engine(settings(2, 8));
+        // Now tasks are known to be short.
+        engine.submit(1, WAIT).unwrap();
+        engine.wait_until(Ended::Tasks, None).unwrap();
+        engine.submit(BLOCKS, WAIT).unwrap();
+        engine.submit(RELEASES, WAIT).unwrap();
+        engine.wait_until(Ended::Tasks, None).unwrap();
+        assert_eq!(count.ran.load(Ordering::SeqCst), 1 + BLOCKS + RELEASES);
+        drain(&engine);
     });
 }
 
