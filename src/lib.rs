@@ -1,10 +1,86 @@
 //! A pool of workers: bounded, elastic, fair, safe under panic, resizable, drainable, and fast.
+//!
+//! ```
+//! use formic::Pool;
+//!
+//! let pool = Pool::new(4);
+//! for number in 0..10 {
+//!     pool.submit(move || println!("{number} on {:?}", std::thread::current().name()))?;
+//! }
+//! pool.drain()?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Recipes
+//!
+//! **At most eight at a time, and a producer that is slowed down instead of filling the memory.**
+//! That is the default: the queue has a bound, and [`submit`](Pool::submit) waits when it is full.
+//!
+//! ```
+//! # use formic::Pool;
+//! let pool = Pool::builder().workers(8).queue(100).build()?;
+//! for _ in 0..1000 {
+//!     pool.submit(|| ())?; // waits while 8 run and 100 are queued
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! **Turn work away when there is too much of it.** The task comes back.
+//!
+//! ```
+//! # use formic::{Pool, Refused};
+//! # let pool = Pool::builder().workers(1).queue(0).build()?;
+//! # let busy = pool.admit()?;
+//! match pool.try_submit(|| println!("served")) {
+//!     Ok(()) => {}
+//!     Err(error) if error.reason() == Refused::Full => println!("503: come back later"),
+//!     Err(error) => return Err(error.into()),
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! **Fetch work only when there is a place for it.**
+//!
+//! ```
+//! # use formic::Pool;
+//! # let pool = Pool::new(2);
+//! let permit = pool.admit()?; // or admit_timeout, try_admit, admit_async().await
+//! let message = "from a queue elsewhere";
+//! permit.submit(move || println!("{message}"));
+//! # pool.drain()?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! **Wait for everything, and go on.** [`wait_idle`](Pool::wait_idle) leaves the pool open.
+//!
+//! **Shut down with a deadline.** What was accepted is run, and the threads are joined.
+//!
+//! ```
+//! # use formic::Pool;
+//! # use std::time::Duration;
+//! # let pool = Pool::new(2);
+//! if let Err(left) = pool.drain_timeout(Duration::from_secs(5)) {
+//!     let dropped = pool.discard();
+//!     eprintln!("{left}; {dropped} were dropped");
+//! }
+//! ```
+//!
+//! **Hear of panics.** A panic costs one task. Rust prints it; [`Builder::on_panic`] gets it.
+//!
+//! **Change the size while it works.** [`resize`](Pool::resize) acts at once, in both directions.
+//!
+//! # What it promises
+//!
+//! An accepted task runs exactly once, in the order it was accepted. Never more tasks run than the
+//! capacity says. A task may submit to its own pool: it never waits there. An idle pool uses no
+//! CPU at all. [`stats`](Pool::stats) always add up. A thread that cannot be started is an error if
+//! the pool has no worker, and otherwise only a slower pool.
 
-mod builder;
-mod engine;
-mod error;
-mod pool;
-mod stats;
+mod pool; // closures on threads
+mod builder; // .. and every setting
+mod engine; // what makes any pool run
+mod error; // what can go wrong, one type per act
+mod stats; // figures that add up
 
 pub use builder::{Builder, WhenFull, Workers};
 pub use error::{
