@@ -215,7 +215,7 @@ fn a_drain_does_not_wait_for_the_workers_of_a_pool_that_was_reopened() {
         pool.reopen().unwrap();
         scope.spawn(move || {
             block_on(drain).unwrap();
-            drop(sender.send(()));
+            sender.send(()).unwrap();
         });
         let returned = receiver.recv_timeout(PATIENCE);
         // Let the other thread go, whatever came of it.

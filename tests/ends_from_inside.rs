@@ -37,7 +37,10 @@ fn the_last_handle_may_be_dropped_inside_a_task() {
         pool.submit(dropper).unwrap();
         for _ in 0..500 {
             let ran = Arc::clone(&ran);
-            pool.submit(move || drop(ran.fetch_add(1, Ordering::Relaxed))).unwrap();
+            pool.submit(move || {
+                ran.fetch_add(1, Ordering::Relaxed);
+            })
+            .unwrap();
         }
         door.await_waiting(1);
         drop(pool);
@@ -69,7 +72,10 @@ fn a_dropped_pool_runs_what_it_accepted() {
     hold_workers(&pool, &door, 2);
     for _ in 0..1_000 {
         let ran = Arc::clone(&ran);
-        pool.submit(move || drop(ran.fetch_add(1, Ordering::Relaxed))).unwrap();
+        pool.submit(move || {
+            ran.fetch_add(1, Ordering::Relaxed);
+        })
+        .unwrap();
     }
     drop(pool); // does not wait: the workers are still held
     assert_eq!(ran.load(Ordering::Relaxed), 0);
@@ -132,7 +138,6 @@ fn a_task_may_close_its_pool() {
 #[test]
 fn a_task_may_resize_its_pool() {
     let (pool, door) = (Pool::builder().workers(1).queue(0).build().unwrap(), Door::new());
-    let handle = pool.clone();
     let at_door = door.clone();
     inside(&pool, move |pool| {
         pool.resize(3).unwrap();
@@ -140,7 +145,7 @@ fn a_task_may_resize_its_pool() {
         let task = move || at_door.wait();
         pool.try_submit(task.clone()).unwrap();
         pool.try_submit(task).unwrap();
-        door_is_reached(&handle);
+        eventually("the new workers are at work", || pool.busy() == 3);
     });
     door.await_waiting(2);
     let shrunk = inside(&pool, |pool| pool.resize(1).map(|()| pool.capacity()));
@@ -150,11 +155,6 @@ fn a_task_may_resize_its_pool() {
     eventually("the surplus workers go", || pool.workers() <= 1);
     pool.submit(|| ()).unwrap();
     pool.drain().unwrap();
-}
-
-/// Looks until two tasks besides the calling one run.
-fn door_is_reached(pool: &Pool) {
-    eventually("the new workers are at work", || pool.busy() == 3);
 }
 
 #[test]

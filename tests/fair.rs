@@ -104,7 +104,9 @@ fn others_run_while_some_block(workers: impl Into<Workers>, blockers: usize) {
         }
         for _ in 0..OTHERS {
             let ran = Arc::clone(&ran);
-            let task = move || drop(ran.fetch_add(1, Ordering::Relaxed));
+            let task = move || {
+                ran.fetch_add(1, Ordering::Relaxed);
+            };
             pool.submit(task).expect("the pool is open");
         }
         eventually("all others run", || ran.load(Ordering::Relaxed) == OTHERS);

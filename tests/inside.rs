@@ -35,7 +35,10 @@ fn a_task_may_submit_any_number_of_tasks() {
             inside(&pool, move |pool| {
                 for _ in 0..1_000 {
                     let count = Arc::clone(&count);
-                    pool.submit(move || drop(count.fetch_add(1, Ordering::Relaxed))).unwrap();
+                    pool.submit(move || {
+                        count.fetch_add(1, Ordering::Relaxed);
+                    })
+                    .unwrap();
                 }
             });
             pool.drain().unwrap();
@@ -147,7 +150,10 @@ fn a_task_of_a_pool_that_refuses_or_lets_callers_run_does_not_wait_either() {
     inside(&pool, move |pool| {
         for _ in 0..100 {
             let count = Arc::clone(&count);
-            pool.submit(move || drop(count.fetch_add(1, Ordering::Relaxed))).unwrap();
+            pool.submit(move || {
+                count.fetch_add(1, Ordering::Relaxed);
+            })
+            .unwrap();
         }
     });
     pool.drain().unwrap();

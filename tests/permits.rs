@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use common::{Door, block_on, eventually, hold_workers, join, poll_once, warm_up};
 use formic::{Pool, Refused};
@@ -126,8 +126,8 @@ fn a_permit_keeps_a_worker_from_retiring() {
     let pool = Pool::builder().workers(1).keep_alive(Duration::from_millis(1)).build().unwrap();
     let permit = pool.admit().unwrap();
     let (sender, receiver) = mpsc::channel();
-    // Long enough for many keep-alives; whatever the clock does, the task must run.
-    thread::sleep(Duration::from_millis(20));
+    let begin = Instant::now();
+    eventually("many keep-alives pass", || begin.elapsed() > Duration::from_millis(20));
     assert_eq!(pool.workers(), 1);
     permit.submit(move || sender.send(()).unwrap());
     receiver.recv_timeout(common::PATIENCE).unwrap();

@@ -45,8 +45,12 @@ fn hooks_and_settings_are_let_go_with_the_pool() {
     let (start, stop) = (Arc::clone(&hooked), Arc::clone(&hooked));
     let pool = Pool::builder()
         .workers(1..=3)
-        .on_worker_start(move |_| drop(start.fetch_add(1, Ordering::Relaxed)))
-        .on_worker_stop(move |_| drop(stop.fetch_sub(1, Ordering::Relaxed)))
+        .on_worker_start(move |_| {
+            start.fetch_add(1, Ordering::Relaxed);
+        })
+        .on_worker_stop(move |_| {
+            stop.fetch_sub(1, Ordering::Relaxed);
+        })
         .build()
         .unwrap();
     for _ in 0..100 {

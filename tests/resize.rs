@@ -86,22 +86,45 @@ fn growing_starts_workers_after_many_short_tasks_too() {
     door.open();
 }
 
+/// Opens the door in the end, also after a failure, so that the threads behind it can go.
+struct OpenAtLast<'a>(&'a Door);
+
+impl Drop for OpenAtLast<'_> {
+    fn drop(&mut self) {
+        self.0.open();
+    }
+}
+
+#[test]
+fn growing_starts_workers_for_what_comes_later() {
+    let (pool, door) = (Pool::new(1), Door::new());
+    let _open = OpenAtLast(&door);
+    submit_held(&pool, &door, 1);
+    door.await_waiting(1);
+    pool.resize(3).unwrap();
+    submit_held(&pool, &door, 1);
+    eventually("the second begins while the first is held", || pool.busy() == 2);
+    submit_held(&pool, &door, 1);
+    eventually("the third begins while the others are held", || pool.busy() == 3);
+}
+
 #[test]
 fn growing_lets_blocked_submitters_in() {
     let pool = Pool::builder().workers(1).queue(0).build().unwrap();
     let door = Door::new();
     submit_held(&pool, &door, 1);
+    door.await_waiting(1);
     thread::scope(|scope| {
+        let _open = OpenAtLast(&door);
         for _ in 0..4 {
             scope.spawn(|| submit_held(&pool, &door, 1));
         }
         eventually("four submitters wait", || pool.waiting() == 4);
         pool.resize(3).unwrap();
-        door.await_waiting(3);
-        assert_eq!((pool.waiting(), pool.busy()), (2, 3));
+        eventually("two are let in and run", || pool.busy() == 3);
+        assert_eq!(pool.waiting(), 2);
         pool.resize(5).unwrap();
-        door.await_waiting(5);
-        door.open();
+        eventually("all are let in and run", || pool.busy() == 5);
     });
 }
 

@@ -86,6 +86,24 @@ fn waiting_submitters_enter_in_order_of_arrival() {
 }
 
 #[test]
+fn waiting_submitters_enter_in_order_although_all_places_come_at_once() {
+    for round in 0..20 {
+        let (pool, door) = full_pool(1, 8);
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let submitters: Vec<_> = (0..8)
+            .map(|number| {
+                let order = Arc::clone(&order);
+                wait_with(&pool, move || order.lock().unwrap().push(number))
+            })
+            .collect();
+        door.open();
+        submitters.into_iter().for_each(|submitter| join(submitter).unwrap());
+        pool.drain().unwrap();
+        assert_eq!(*order.lock().unwrap(), (0..8).collect::<Vec<_>>(), "in round {round}");
+    }
+}
+
+#[test]
 fn a_larger_capacity_lets_waiting_submitters_in() {
     let (pool, door) = full_pool(1, 0);
     let submitters: Vec<_> = (0..3)

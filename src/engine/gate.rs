@@ -262,3 +262,98 @@ fn decide_all(waiters: &mut Vec<Arc<Waiter>>, acts: &mut Acts) {
         }
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::super::crew::Limits;
+    use super::super::lane::Lane;
+    use super::super::line::Line;
+    use super::*;
+
+    /// A crew with one present worker, a capacity of one and a queue of eight.
+    fn crew() -> Crew<u32> {
+        let (minimum, lookers, cores, expires) = (0, 1, 2, false);
+        let limits = Limits { capacity: 1, minimum, queue: 8, lookers, cores, expires };
+        let mut crew = Crew::new(Line::new(Arc::new(Lane::new())), limits, 2);
+        crew.roster.add(Duty::Called);
+        crew
+    }
+
+    #[test]
+    fn capacity_and_queue_are_places() {
+        let mut crew = crew();
+        for job in 0..9 {
+            assert_eq!(crew.admission(), Admission::Enter);
+            crew.line.push(job);
+        }
+        assert_eq!(crew.admission(), Admission::Full);
+        crew.line.pop();
+        assert_eq!(crew.admission(), Admission::Full, "a running task has its place");
+        crew.line.end();
+        assert_eq!(crew.admission(), Admission::Enter);
+    }
+
+    #[test]
+    fn a_held_place_is_taken() {
+        let mut crew = crew();
+        (0..9).for_each(|_| crew.hold_place());
+        assert_eq!(crew.admission(), Admission::Full);
+        crew.release_place();
+        assert_eq!(crew.admission(), Admission::Enter);
+    }
+
+    #[test]
+    fn nobody_overtakes_those_who_wait() {
+        let mut crew = crew();
+        (0..9).for_each(|job| crew.line.push(job));
+        crew.queue_up(Waiter::thread()).unwrap();
+        crew.line.pop();
+        crew.line.end();
+        assert_eq!(crew.places(), 1);
+        assert_eq!(crew.admission(), Admission::Full);
+        assert!(!crew.is_clear());
+    }
+
+    #[test]
+    fn those_who_wait_enter_in_order_and_hold_their_place() {
+        let mut crew = crew();
+        let (first, second) = (Waiter::thread(), Waiter::thread());
+        (0..9).for_each(|job| crew.line.push(job));
+        crew.queue_up(Arc::clone(&first)).unwrap();
+        crew.queue_up(Arc::clone(&second)).unwrap();
+        assert_eq!(crew.queue_up(Waiter::thread()), Err(Refused::Full), "two may wait");
+        crew.line.pop();
+        crew.line.end();
+        crew.grant(1, &mut Acts::default());
+        assert_eq!((first.verdict(), second.verdict()), (Some(Verdict::Granted), None));
+        assert_eq!((crew.places(), crew.gate.permits()), (0, 1));
+    }
+
+    #[test]
+    fn looking_submitters_enter_when_half_of_the_queue_is_free() {
+        let mut crew = crew();
+        let waiter = Waiter::thread();
+        (0..9).for_each(|job| crew.line.push(job));
+        crew.queue_up(Arc::clone(&waiter)).unwrap();
+        for ended in 1..=4 {
+            assert_eq!(waiter.verdict(), None, "{} places are not enough", ended - 1);
+            crew.line.pop();
+            crew.line.end();
+            crew.serve_waiters(&mut Acts::default());
+        }
+        assert_eq!(waiter.verdict(), Some(Verdict::Granted));
+    }
+
+    #[test]
+    fn a_parked_submitter_enters_when_one_place_is_free() {
+        let mut crew = crew();
+        let waiter = Waiter::future(std::task::Waker::noop());
+        (0..9).for_each(|job| crew.line.push(job));
+        crew.queue_up(Arc::clone(&waiter)).unwrap();
+        assert!(crew.needs_attention());
+        crew.line.pop();
+        crew.line.end();
+        crew.serve_waiters(&mut Acts::default());
+        assert_eq!(waiter.verdict(), Some(Verdict::Granted));
+    }
+}

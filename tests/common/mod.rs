@@ -161,7 +161,7 @@ pub struct Glance {
 /// One glance at each thread whose name begins with `name`, in the order of the names.
 #[cfg(target_os = "linux")]
 pub fn glance_at(name: &str) -> Vec<Glance> {
-    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+    let tasks = std::fs::read_dir("/proc/self/task").expect("Linux has it");
     let mut seen: Vec<Glance> = tasks
         .filter_map(Result::ok)
         // A thread may end between the looks.
