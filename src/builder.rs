@@ -249,9 +249,9 @@ impl Builder {
             check_workers(minimum, capacity)?;
         }
         let capacity = if self.unlimited { usize::MAX } else { capacity };
-        let workers = self.prestart;
-        if workers > capacity.min(MAX_WORKERS) {
-            return Err(BuildError::Prestart { workers, capacity });
+        let (workers, most) = (self.prestart, capacity.min(MAX_WORKERS));
+        if workers > most {
+            return Err(BuildError::Prestart { workers, capacity: most });
         }
         if self.keep_alive == Some(Duration::ZERO) {
             return Err(BuildError::KeepAlive);

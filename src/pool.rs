@@ -417,8 +417,8 @@ impl Pool {
     /// ```
     #[doc(alias = "warm_up")]
     pub fn prestart(&self, workers: usize) -> Result<(), PrestartError> {
-        let capacity = self.capacity();
-        if workers > capacity.min(MAX_WORKERS) {
+        let capacity = self.capacity().min(MAX_WORKERS);
+        if workers > capacity {
             return Err(PrestartError::AboveCapacity { workers, capacity });
         }
         if self.is_closed() {

@@ -25,7 +25,7 @@ const DOZE_MOST: Duration = Duration::from_millis(1);
 /// What the lock guards. The invariants are numbered in the engine's README.
 pub(crate) struct Crew<J> {
     pub(crate) line: Line<J>,
-    pub(crate) gate: Gate,
+    pub(crate) gate: Gate<J>,
     pub(crate) roster: Roster,
     pub(crate) pace: Pace,
     pub(crate) limits: Limits,

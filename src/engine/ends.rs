@@ -12,7 +12,7 @@ use super::roster::Duty;
 use super::run::contain;
 use super::sync::lock;
 use super::wait::{Mood, Waiter, park_until};
-use super::{Engine, Threads, Work};
+use super::{Engine, Work};
 use crate::error::{ReopenError, StillRunning};
 use crate::stats::Stats;
 
@@ -68,6 +68,7 @@ impl<J> Crew<J> {
     fn resize(&mut self, capacity: usize, acts: &mut Acts) {
         self.limits.capacity = capacity;
         self.gate.shut();
+        self.roster.quiet = false;
         let workers = self.roster.workers() - self.roster.count(Duty::Leaving);
         // Those that were called before this will find out by themselves that they are too many.
         let surplus = workers.saturating_sub(capacity);
@@ -239,8 +240,8 @@ impl<W: Work> Engine<W> {
             // Held while the threads are joined, so that a second one who drains does not return
             // before they are. They need the other lock on their way out.
             let _joining = lock(&self.joining);
-            let Threads { here, left } = std::mem::take(&mut *lock(&self.threads));
-            for handle in here.into_values().chain(left) {
+            let left = std::mem::take(&mut lock(&self.threads).left);
+            for handle in left {
                 // A worker's thread contains every panic, so there is nothing to be told.
                 drop(handle.join());
             }

@@ -20,19 +20,24 @@ use crate::error::Refused;
 pub(crate) enum Patience {
     /// It takes the refusal.
     None,
-    /// It waits, if need be until the given time.
+    /// A thread that waits, if need be until the given time.
     Until(Option<Instant>),
+    /// A future that waits to be woken.
+    Future,
     /// It runs the task itself.
     RunHere,
 }
 
+/// A refusal, with the task if there was one.
+type Back<J> = (Option<J>, Refused);
+
 /// What came of asking for a place.
 enum Asked<'a, J> {
     /// There is a place, as long as the lock is held.
-    Entered(MutexGuard<'a, Crew<J>>),
-    /// There is none, and the waiter has joined the queue for one.
+    Entered(MutexGuard<'a, Crew<J>>, Option<J>),
+    /// There is none, and the waiter has joined the queue for one, with its task.
     Waiting(Arc<Waiter>),
-    RunHere,
+    RunHere(Option<J>),
 }
 
 impl<W: Work> Engine<W> {
@@ -59,24 +64,39 @@ impl<W: Work> Engine<W> {
         job: W::Job,
         patience: Patience,
     ) -> Result<(), (W::Job, Refused)> {
-        match self.ask(patience, Waiter::thread) {
-            Ok(Asked::Entered(crew)) => self.put(crew, job),
-            Ok(Asked::RunHere) => self.run_here(job),
-            Ok(Asked::Waiting(waiter)) => match self.wait_for_place(&waiter, patience) {
-                Ok(held) => held.put(job),
-                Err(refused) => return Err((job, refused)),
-            },
-            Err(refused) => return Err((job, refused)),
+        let back = match self.ask(Some(job), patience, Waiter::thread) {
+            Ok(Asked::Entered(crew, job)) => {
+                if let Some(job) = job {
+                    self.put(crew, job);
+                }
+                return Ok(());
+            }
+            Ok(Asked::RunHere(job)) => {
+                if let Some(job) = job {
+                    self.run_here(job);
+                }
+                return Ok(());
+            }
+            Ok(Asked::Waiting(waiter)) => self.await_verdict(&waiter, patience),
+            Err(back) => Err(back),
+        };
+        match back {
+            // Only a task that was asked for comes back, and it always does.
+            Err((Some(job), refused)) => Err((job, refused)),
+            Err((None, _)) | Ok(()) => Ok(()),
         }
-        Ok(())
     }
 
     /// Holds a place, now or after a wait.
     pub(crate) fn admit(self: &Arc<Self>, patience: Patience) -> Result<Held<'_, W>, Refused> {
-        match self.ask(patience, Waiter::thread)? {
-            Asked::Entered(crew) => Ok(self.hold(crew)),
-            Asked::Waiting(waiter) => self.wait_for_place(&waiter, patience),
-            Asked::RunHere => Err(Refused::Full),
+        match self.ask(None, patience, Waiter::thread) {
+            Ok(Asked::Entered(crew, _)) => Ok(self.hold(crew)),
+            Ok(Asked::RunHere(_)) => Err(Refused::Full),
+            Ok(Asked::Waiting(waiter)) => match self.await_verdict(&waiter, patience) {
+                Ok(()) => Ok(Held { engine: self }),
+                Err((_, refused)) => Err(refused),
+            },
+            Err((_, refused)) => Err(refused),
         }
     }
 
@@ -104,59 +124,61 @@ impl<W: Work> Engine<W> {
 
     fn ask(
         self: &Arc<Self>,
+        job: Option<W::Job>,
         patience: Patience,
         waiter: impl FnOnce() -> Arc<Waiter>,
-    ) -> Result<Asked<'_, W::Job>, Refused> {
+    ) -> Result<Asked<'_, W::Job>, Back<W::Job>> {
         let mut crew = self.lock();
         let mut admission = crew.admission();
         if admission == Admission::Unmanned {
             if self.start_first(&mut crew).is_err() {
                 crew.gate.refused += 1;
-                return Err(Refused::NoWorker);
+                return Err((job, Refused::NoWorker));
             }
             admission = crew.admission();
         }
+        let may_wait = crew.may_wait();
         let refused = match (admission, patience) {
-            (Admission::Enter, _) => return Ok(Asked::Entered(crew)),
+            (Admission::Enter, _) => return Ok(Asked::Entered(crew, job)),
             (Admission::Closed, _) => Refused::Closed,
-            (Admission::Scarce, Patience::None | Patience::RunHere) => {
-                return Ok(Asked::Entered(crew));
-            }
-            (Admission::Scarce, Patience::Until(_)) if !crew.may_wait() => {
-                return Ok(Asked::Entered(crew));
-            }
-            (_, Patience::RunHere) => return Ok(Asked::RunHere),
             // A worker never waits at its own gate: the place it would wait for may be its own.
-            (_, Patience::Until(_)) if self.is_inside() => return Ok(Asked::Entered(crew)),
-            (_, Patience::Until(_)) => {
-                let waiter = waiter();
-                match crew.queue_up(Arc::clone(&waiter)) {
-                    Ok(()) => return Ok(Asked::Waiting(waiter)),
-                    Err(refused) => refused,
-                }
+            (_, Patience::Until(_) | Patience::Future) if self.is_inside() => {
+                return Ok(Asked::Entered(crew, job));
             }
-            (_, Patience::None) => Refused::Full,
+            // Only a thread looks for itself, and so does not wait longer than it pays.
+            (Admission::Scarce, Patience::Until(_)) if may_wait => {
+                return Ok(queue_up(crew, waiter(), job));
+            }
+            (Admission::Scarce, _) => return Ok(Asked::Entered(crew, job)),
+            (_, Patience::Until(_) | Patience::Future) if may_wait => {
+                return Ok(queue_up(crew, waiter(), job));
+            }
+            (_, Patience::RunHere) => return Ok(Asked::RunHere(job)),
+            _ => Refused::Full,
         };
         crew.gate.refused += 1;
-        Err(refused)
+        Err((job, refused))
     }
 
     /// Waits until the waiter has a verdict, or until the submitter's time is over.
-    fn wait_for_place(
+    fn await_verdict(
         self: &Arc<Self>,
         waiter: &Arc<Waiter>,
         patience: Patience,
-    ) -> Result<Held<'_, W>, Refused> {
+    ) -> Result<(), Back<W::Job>> {
         let deadline = match patience {
             Patience::Until(deadline) => deadline,
             _ => None,
         };
         let look = self.lock().should_look_at_gate();
         let verdict = if look { waiter.look() } else { None };
-        match verdict.or_else(|| self.rest_at_gate(waiter, deadline)) {
-            Some(Verdict::Granted) => Ok(Held { engine: self }),
-            Some(Verdict::Closed) => Err(Refused::Closed),
-            None => Err(Refused::TimedOut),
+        let verdict = match verdict {
+            Some(verdict) => verdict,
+            None => self.rest_at_gate(waiter, deadline)?,
+        };
+        match verdict {
+            Verdict::Granted => Ok(()),
+            Verdict::Closed => Err((self.lock().reclaim(waiter), Refused::Closed)),
         }
     }
 
@@ -164,14 +186,14 @@ impl<W: Work> Engine<W> {
         self: &Arc<Self>,
         waiter: &Arc<Waiter>,
         deadline: Option<Instant>,
-    ) -> Option<Verdict> {
+    ) -> Result<Verdict, Back<W::Job>> {
         let mut progress = None;
         loop {
             let mut acts = Acts::default();
             let rest = self.lock().rest_at_gate(waiter, &mut progress, &mut acts);
             self.perform(acts);
             if let Some(verdict) = waiter.verdict() {
-                return Some(verdict);
+                return Ok(verdict);
             }
             if !park_until(deadline, rest) {
                 return self.give_up(waiter);
@@ -180,16 +202,16 @@ impl<W: Work> Engine<W> {
     }
 
     /// The submitter's time is over, unless it has a verdict after all.
-    fn give_up(self: &Arc<Self>, waiter: &Arc<Waiter>) -> Option<Verdict> {
+    fn give_up(self: &Arc<Self>, waiter: &Arc<Waiter>) -> Result<Verdict, Back<W::Job>> {
         let mut acts = Acts::default();
         let mut crew = self.lock();
         let verdict = crew.withdraw(waiter, &mut acts);
-        if verdict.is_none() {
+        if verdict.is_err() {
             crew.gate.refused += 1;
         }
         drop(crew);
         self.perform(acts);
-        verdict
+        verdict.map_err(|job| (job, Refused::TimedOut))
     }
 
     /// Runs a job on the calling thread, which is no worker and takes no worker's place.
@@ -206,6 +228,15 @@ impl<W: Work> Engine<W> {
             End::Panicked => crew.run_by_callers.panicked += 1,
         }
     }
+}
+
+fn queue_up<'a, J>(
+    mut crew: MutexGuard<'a, Crew<J>>,
+    waiter: Arc<Waiter>,
+    job: Option<J>,
+) -> Asked<'a, J> {
+    crew.queue_up(Arc::clone(&waiter), job);
+    Asked::Waiting(waiter)
 }
 
 /// A place at the gate that is held for a task to come.
@@ -248,15 +279,15 @@ impl<'a, W: Work> Future for Admit<'a, W> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let engine = self.engine;
         let Some(waiter) = &self.waiter else {
-            let wait = Patience::Until(None);
-            return match engine.ask(wait, || Waiter::future(context.waker())) {
-                Ok(Asked::Entered(crew)) => Poll::Ready(Ok(engine.hold(crew))),
+            let waiter = || Waiter::future(context.waker());
+            return match engine.ask(None, Patience::Future, waiter) {
+                Ok(Asked::Entered(crew, _)) => Poll::Ready(Ok(engine.hold(crew))),
                 Ok(Asked::Waiting(waiter)) => {
                     self.waiter = Some(waiter);
                     Poll::Pending
                 }
-                Ok(Asked::RunHere) => Poll::Ready(Err(Refused::Full)),
-                Err(refused) => Poll::Ready(Err(refused)),
+                Ok(Asked::RunHere(_)) => Poll::Ready(Err(Refused::Full)),
+                Err((_, refused)) => Poll::Ready(Err(refused)),
             };
         };
         // First the waker, then the look: a verdict that comes later wakes it.
@@ -280,7 +311,7 @@ impl<W: Work> Drop for Admit<'_, W> {
         let mut acts = Acts::default();
         let verdict = self.engine.lock().withdraw(&waiter, &mut acts);
         self.engine.perform(acts);
-        if verdict == Some(Verdict::Granted) {
+        if verdict.is_ok_and(|verdict| verdict == Verdict::Granted) {
             drop(Held { engine: self.engine });
         }
     }

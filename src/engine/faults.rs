@@ -1,6 +1,8 @@
 //! Tests in which threads cannot be started: an error if there is no worker, otherwise only a
 //! slower pool. Never a hang.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};

@@ -12,7 +12,6 @@ use super::block::CELLS;
 use super::crew::{Acts, Crew};
 use super::roster::Duty;
 use super::wait::{LOOK, Mood, Verdict, Waiter};
-use crate::error::Refused;
 
 /// How long the first of the waiting threads rests before it looks for itself.
 pub(crate) const DOZE: Duration = Duration::from_millis(2);
@@ -21,15 +20,23 @@ pub(crate) const DOZE: Duration = Duration::from_millis(2);
 ///
 /// A place is free for the next submitter only while nobody waits. The verdict of a waiter in the
 /// queue is open; whoever gives one takes the waiter out.
-#[derive(Debug)]
-pub(crate) struct Gate {
-    waiters: VecDeque<Arc<Waiter>>,
+pub(crate) struct Gate<J> {
+    waiters: VecDeque<Waiting<J>>,
     waiters_limit: usize,
+    /// Tasks of submitters that were sent away and have not come for them yet.
+    dismissed: Vec<(Arc<Waiter>, J)>,
     permits: usize,
     /// Until this many tasks are published nobody needs to look closer: the pool is open, nobody
     /// waits, there is a place, and there is a worker. Zero when one of these is in doubt.
     clear_until: u64,
     pub(crate) refused: u64,
+}
+
+/// One who waits at the gate. The task enters the line with the verdict, so that tasks enter in the
+/// order their submitters came; without a task, a place is held.
+struct Waiting<J> {
+    waiter: Arc<Waiter>,
+    job: Option<J>,
 }
 
 /// What somebody at the gate gets.
@@ -45,9 +52,16 @@ pub(crate) enum Admission {
     Unmanned,
 }
 
-impl Gate {
+impl<J> Gate<J> {
     pub(crate) fn new(waiters_limit: usize) -> Self {
-        Gate { waiters: VecDeque::new(), waiters_limit, permits: 0, clear_until: 0, refused: 0 }
+        Gate {
+            waiters: VecDeque::new(),
+            waiters_limit,
+            dismissed: Vec::new(),
+            permits: 0,
+            clear_until: 0,
+            refused: 0,
+        }
     }
 
     pub(crate) fn permits(&self) -> usize {
@@ -64,11 +78,11 @@ impl Gate {
     }
 
     fn first_mood(&self) -> Option<Mood> {
-        self.waiters.front().map(|waiter| waiter.mood())
+        self.waiters.front().map(|first| first.waiter.mood())
     }
 
     fn is_first(&self, waiter: &Arc<Waiter>) -> bool {
-        self.waiters.front().is_some_and(|first| Arc::ptr_eq(first, waiter))
+        self.waiters.front().is_some_and(|first| Arc::ptr_eq(&first.waiter, waiter))
     }
 }
 
@@ -103,26 +117,35 @@ impl<J> Crew<J> {
         self.gate.waiters.len() < self.gate.waiters_limit
     }
 
-    /// Joins the queue at the gate, unless that is full too.
-    pub(crate) fn queue_up(&mut self, waiter: Arc<Waiter>) -> Result<(), Refused> {
-        if !self.may_wait() {
-            return Err(Refused::Full);
-        }
+    /// Joins the queue at the gate, with the task that is to enter.
+    pub(crate) fn queue_up(&mut self, waiter: Arc<Waiter>, job: Option<J>) {
         self.gate.shut();
-        self.gate.waiters.push_back(waiter);
+        self.gate.waiters.push_back(Waiting { waiter, job });
         self.heed_waiters();
-        Ok(())
     }
 
-    /// Takes a waiter out of the queue, because it does not want to wait any longer. What it had
-    /// been granted in the meantime is returned; then it is not in the queue any more.
-    pub(crate) fn withdraw(&mut self, waiter: &Arc<Waiter>, acts: &mut Acts) -> Option<Verdict> {
+    /// Takes a waiter out of the queue, because it does not want to wait any longer, and gives its
+    /// task back. If it has a verdict meanwhile, it is not in the queue, and the verdict holds.
+    pub(crate) fn withdraw(
+        &mut self,
+        waiter: &Arc<Waiter>,
+        acts: &mut Acts,
+    ) -> Result<Verdict, Option<J>> {
         if let Some(verdict) = waiter.verdict() {
-            return Some(verdict);
+            return Ok(verdict);
         }
-        self.gate.waiters.retain(|other| !Arc::ptr_eq(other, waiter));
+        let own = |waiting: &Waiting<J>| Arc::ptr_eq(&waiting.waiter, waiter);
+        let waiting = self.gate.waiters.iter().position(own);
+        let waiting = waiting.and_then(|position| self.gate.waiters.remove(position));
         self.serve_waiters(acts);
-        None
+        Err(waiting.and_then(|waiting| waiting.job))
+    }
+
+    /// Gives a submitter that was sent away its task back.
+    pub(crate) fn reclaim(&mut self, waiter: &Arc<Waiter>) -> Option<J> {
+        let own = |(dismissed, _): &(Arc<Waiter>, J)| Arc::ptr_eq(dismissed, waiter);
+        let position = self.gate.dismissed.iter().position(own)?;
+        Some(self.gate.dismissed.swap_remove(position).1)
     }
 
     /// A waiting thread is done looking and asks how to rest: for a while, or until it is woken.
@@ -189,20 +212,24 @@ impl<J> Crew<J> {
             return;
         }
         for _ in 0..places {
-            let Some(waiter) = self.gate.waiters.pop_front() else {
-                break;
-            };
-            self.gate.permits += 1;
+            let Some(Waiting { waiter, job }) = self.gate.waiters.pop_front() else { break };
             if waiter.decide(Verdict::Granted) {
                 acts.wake.push(waiter);
+            }
+            if let Some(job) = job {
+                self.line.push(job);
+                self.call_for_help(acts);
+            } else {
+                self.gate.permits += 1;
             }
         }
     }
 
     /// Sends all waiting submitters away.
     pub(crate) fn dismiss_waiters(&mut self, acts: &mut Acts) {
-        for waiter in self.gate.waiters.drain(..) {
+        for Waiting { waiter, job } in self.gate.waiters.drain(..) {
             self.gate.refused += 1;
+            self.gate.dismissed.extend(job.map(|job| (Arc::clone(&waiter), job)));
             if waiter.decide(Verdict::Closed) {
                 acts.wake.push(waiter);
             }
@@ -306,7 +333,7 @@ mod tests {
     fn nobody_overtakes_those_who_wait() {
         let mut crew = crew();
         (0..9).for_each(|job| crew.line.push(job));
-        crew.queue_up(Waiter::thread()).unwrap();
+        crew.queue_up(Waiter::thread(), None);
         crew.line.pop();
         crew.line.end();
         assert_eq!(crew.places(), 1);
@@ -319,14 +346,19 @@ mod tests {
         let mut crew = crew();
         let (first, second) = (Waiter::thread(), Waiter::thread());
         (0..9).for_each(|job| crew.line.push(job));
-        crew.queue_up(Arc::clone(&first)).unwrap();
-        crew.queue_up(Arc::clone(&second)).unwrap();
-        assert_eq!(crew.queue_up(Waiter::thread()), Err(Refused::Full), "two may wait");
+        crew.queue_up(Arc::clone(&first), Some(9));
+        crew.queue_up(Arc::clone(&second), None);
+        assert!(!crew.may_wait(), "two may wait");
         crew.line.pop();
         crew.line.end();
         crew.grant(1, &mut Acts::default());
         assert_eq!((first.verdict(), second.verdict()), (Some(Verdict::Granted), None));
-        assert_eq!((crew.places(), crew.gate.permits()), (0, 1));
+        assert_eq!((crew.places(), crew.line.published()), (0, 10), "the task has entered");
+        crew.line.pop();
+        crew.line.end();
+        crew.grant(1, &mut Acts::default());
+        assert_eq!(second.verdict(), Some(Verdict::Granted));
+        assert_eq!((crew.places(), crew.gate.permits()), (0, 1), "the place is held");
     }
 
     #[test]
@@ -334,7 +366,7 @@ mod tests {
         let mut crew = crew();
         let waiter = Waiter::thread();
         (0..9).for_each(|job| crew.line.push(job));
-        crew.queue_up(Arc::clone(&waiter)).unwrap();
+        crew.queue_up(Arc::clone(&waiter), None);
         for ended in 1..=4 {
             assert_eq!(waiter.verdict(), None, "{} places are not enough", ended - 1);
             crew.line.pop();
@@ -349,7 +381,7 @@ mod tests {
         let mut crew = crew();
         let waiter = Waiter::future(std::task::Waker::noop());
         (0..9).for_each(|job| crew.line.push(job));
-        crew.queue_up(Arc::clone(&waiter)).unwrap();
+        crew.queue_up(Arc::clone(&waiter), None);
         assert!(crew.needs_attention());
         crew.line.pop();
         crew.line.end();

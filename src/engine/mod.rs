@@ -41,6 +41,7 @@ pub(crate) use self::ends::Ended;
 pub(crate) use self::entry::{Held, Patience};
 pub(crate) use self::lane::MOST_BUSY as MAX_WORKERS;
 pub(crate) use self::run::Hooks;
+use self::run::contain;
 
 const LOCK_TRIES: u32 = if cfg!(loom) { 0 } else { 200 };
 
@@ -129,7 +130,8 @@ impl<W: Work> Engine<W> {
 
     /// Does what was decided under the lock, now that it is free.
     fn perform(self: &Arc<Self>, acts: Acts) {
-        acts.wake.iter().for_each(|waiter| waiter.wake());
+        // A waker is somebody else's code, and one that panics must not keep the others asleep.
+        acts.wake.iter().for_each(|waiter| contain(|| waiter.wake()));
         acts.unpark.iter().for_each(sync::thread::Thread::unpark);
         for index in acts.start {
             if self.start(index).is_err() {

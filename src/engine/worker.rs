@@ -8,6 +8,7 @@ use super::crew::{Acts, Did, Next, Rest};
 use super::lane::Claim;
 use super::line::Stretch;
 use super::run::{End, contain};
+use super::sync::thread::JoinHandle;
 use super::sync::{lock, now, park, thread};
 use super::wait::look;
 use super::{Engine, Work};
@@ -47,7 +48,6 @@ pub(crate) fn main<W: Work>(engine: &Arc<Engine<W>>, index: usize) {
         }
         did = Did::Rest { expired: false };
     }
-    engine.see_off();
 }
 
 struct Worker<'a, W: Work> {
@@ -69,10 +69,20 @@ impl<W: Work> Worker<'_, W> {
         self.engine.hooks().tell_stop(self.index);
     }
 
+    /// A worker's last step, unless it is needed after all. It leaves its handle to be joined, and
+    /// joins the one who left before, so that at most one thread that has left is not joined yet.
     fn is_gone(&self) -> bool {
         let mut acts = Acts::default();
-        let gone = self.engine.lock().left(self.index, &mut acts);
+        let mut crew = self.engine.lock();
+        let gone = crew.left(self.index, &mut acts);
+        // Under the lock, so that the handle is there for whoever hears that this worker has left.
+        let before = if gone { self.engine.leave_handle() } else { Vec::new() };
+        drop(crew);
         self.engine.perform(acts);
+        for handle in before {
+            // A worker's thread contains every panic, so there is nothing to be told.
+            drop(handle.join());
+        }
         gone
     }
 
@@ -192,18 +202,13 @@ impl<W: Work> Worker<'_, W> {
 }
 
 impl<W: Work> Engine<W> {
-    /// A worker's last step: it leaves its handle to be joined, and joins the one who left before,
-    /// so that at most one thread that has left is not joined yet.
-    fn see_off(&self) {
+    /// Puts the calling worker's handle to those of the workers that have left, and takes those.
+    fn leave_handle(&self) -> Vec<JoinHandle<()>> {
         let mut threads = lock(&self.threads);
         let before = std::mem::take(&mut threads.left);
         let own = threads.here.remove(&thread::current().id());
         threads.left.extend(own);
-        drop(threads);
-        for handle in before {
-            // A worker's thread contains every panic, so there is nothing to be told.
-            drop(handle.join());
-        }
+        before
     }
 }
 

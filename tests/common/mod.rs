@@ -1,6 +1,7 @@
 //! What the tests share: a door to hold workers at, a patient look, a seed that is printed.
 
-#![allow(dead_code, reason = "each test file uses a part of it")]
+#![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
@@ -103,7 +104,7 @@ pub fn stress_time(short: Duration) -> Duration {
     given.map_or(short, Duration::from_secs)
 }
 
-/// Small, fast and good enough random numbers (SplitMix64).
+/// Small, fast and good enough random numbers (`SplitMix64`).
 pub struct Random(pub u64);
 
 impl Random {
