@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::gate::Gate;
-use super::lane::MOST_BUSY;
+use super::lane::{MOST_BUSY, Tally};
 use super::line::{Line, Stretch};
 use super::pace::Pace;
 use super::roster::{Duty, Roster};
@@ -95,7 +95,8 @@ pub(crate) enum Did<J> {
 /// What a worker is to do next.
 pub(crate) enum Next<J> {
     Run(J),
-    Drive(Stretch<J>),
+    /// Run this, and then go on with what is on the lane.
+    Drive(J, Stretch<J>),
     /// Look around until more than `published` tasks were published, for up to `budget`.
     Look {
         published: u64,
@@ -228,10 +229,23 @@ impl<J> Crew<J> {
             // Short tasks keep a core busy each; one more worker would only be in the way.
             return None;
         } else {
-            Next::Drive(self.line.open()?)
+            let (job, stretch) = self.open()?;
+            Next::Drive(job, stretch)
         };
         self.roster.set(me, Duty::Engaged);
         Some(next)
+    }
+
+    /// Takes a task and the lane with it.
+    fn open(&mut self) -> Option<(J, Stretch<J>)> {
+        // A block may be spent by the others in between; then the next one has the next task.
+        while self.line.queued() > 0 {
+            let taken = self.line.open();
+            if taken.is_some() {
+                return taken;
+            }
+        }
+        None
     }
 
     /// Whether each worker must come to the lock before each task.
@@ -258,22 +272,26 @@ impl<J> Crew<J> {
             || (self.gate.permits() == 0 && self.roster.count(Duty::Starting) == 0)
     }
 
-    /// A leaving worker has told the hook. True if it is gone now; false if it must work on,
-    /// because something came into the line that nobody else may take.
-    pub(crate) fn left(&mut self, me: usize, acts: &mut Acts) -> bool {
+    /// A leaving worker has told the hook. True if it must work on, because something came into the
+    /// line that nobody else may take.
+    pub(crate) fn calls_back(&mut self, me: usize) -> bool {
         let staying = self.roster.staying();
         let wanted = self.line.queued() > 0 || !self.can_spare_leaver();
         let allowed = staying + self.roster.count(Duty::Starting) < self.limits.capacity;
-        if wanted && (allowed || staying == 0) {
+        let needed = wanted && (allowed || staying == 0);
+        if needed {
             self.roster.set(me, Duty::Asking);
-            return false;
         }
+        needed
+    }
+
+    /// A leaving worker that was not called back is gone.
+    pub(crate) fn let_go(&mut self, me: usize, acts: &mut Acts) {
         self.roster.remove(me);
         if self.roster.present() == 0 {
             self.gate.shut();
         }
         self.serve_waiters(acts);
-        true
     }
 
     /// As [`Crew::can_spare_one`], for a worker that no longer counts as staying.
@@ -286,7 +304,8 @@ impl<J> Crew<J> {
 
     /// Calls a worker if the tasks in the line need one: the most recently idle, or a new one.
     pub(crate) fn call_for_help(&mut self, acts: &mut Acts) {
-        let queued = self.line.queued();
+        let tally = self.line.tally();
+        let queued = tally.queued(self.line.published());
         if queued == 0 {
             return;
         }
@@ -295,15 +314,14 @@ impl<J> Crew<J> {
             self.roster.quiet = self.no_start_before.is_none();
             return;
         }
-        let alert = self.roster.alert();
-        if self.pace.is_short() && self.roster.count(Duty::Engaged) + alert > 0 {
-            // Those at work will be through in no time. One who is up, or looks every now and
-            // then, is enough to notice if they are not.
-            self.roster.quiet = alert > 0 || self.roster.dozer().is_some();
-            if self.roster.quiet {
-                return;
-            }
-        } else if queued <= alert {
+        // Those at work are through with short tasks in no time. One who is up, or looks every now
+        // and then, is enough to notice if they are not.
+        let watched = self.roster.alert() > 0 || self.roster.dozer().is_some();
+        if self.pace.is_short() && watched {
+            self.roster.quiet = true;
+            return;
+        }
+        if queued <= self.alert(tally) {
             return;
         }
         self.call(acts);
@@ -311,9 +329,22 @@ impl<J> Crew<J> {
 
     /// Calls as many workers as the line has tasks.
     pub(crate) fn call_all_needed(&mut self, acts: &mut Acts) {
-        while self.line.queued() > self.roster.alert() && self.can_call() {
+        loop {
+            let tally = self.line.tally();
+            let queued = tally.queued(self.line.published());
+            if queued <= self.alert(tally) || !self.can_call() {
+                return;
+            }
             self.call(acts);
         }
+    }
+
+    /// How many workers will take the next task without being called: those on their way, those
+    /// that look around, and those on the lane that are between two tasks. The tally is the one by
+    /// which the tasks were counted: in another look, such a task would be running already.
+    fn alert(&self, tally: Tally) -> usize {
+        let between = self.roster.count(Duty::Engaged).saturating_sub(tally.busy());
+        self.roster.alert() + between
     }
 
     fn can_call(&mut self) -> bool {

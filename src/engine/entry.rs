@@ -298,7 +298,10 @@ impl<'a, W: Work> Future for Admit<'a, W> {
         self.waiter = None;
         Poll::Ready(match verdict {
             Verdict::Granted => Ok(Held { engine }),
-            Verdict::Closed => Err(Refused::Closed),
+            Verdict::Closed => {
+                engine.lock().gate.refused += 1;
+                Err(Refused::Closed)
+            }
         })
     }
 }

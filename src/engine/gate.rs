@@ -141,8 +141,9 @@ impl<J> Crew<J> {
         Err(waiting.and_then(|waiting| waiting.job))
     }
 
-    /// Gives a submitter that was sent away its task back.
+    /// A submitter hears that it was sent away, and gets its task back.
     pub(crate) fn reclaim(&mut self, waiter: &Arc<Waiter>) -> Option<J> {
+        self.gate.refused += 1;
         let own = |(dismissed, _): &(Arc<Waiter>, J)| Arc::ptr_eq(dismissed, waiter);
         let position = self.gate.dismissed.iter().position(own)?;
         Some(self.gate.dismissed.swap_remove(position).1)
@@ -228,7 +229,6 @@ impl<J> Crew<J> {
     /// Sends all waiting submitters away.
     pub(crate) fn dismiss_waiters(&mut self, acts: &mut Acts) {
         for Waiting { waiter, job } in self.gate.waiters.drain(..) {
-            self.gate.refused += 1;
             self.gate.dismissed.extend(job.map(|job| (Arc::clone(&waiter), job)));
             if waiter.decide(Verdict::Closed) {
                 acts.wake.push(waiter);

@@ -104,12 +104,19 @@ impl<J> Line<J> {
         jobs
     }
 
-    /// Opens the lane and gives out the block with the next ticket.
-    pub(crate) fn open(&mut self) -> Option<Stretch<J>> {
+    /// Opens the lane, takes the first task and gives out the block that it was in.
+    pub(crate) fn open(&mut self) -> Option<(J, Stretch<J>)> {
         self.drop_spent();
         let block = Arc::clone(self.blocks.front()?);
         self.lane.open();
-        Some(Stretch { block, base: self.base, filled: 0 })
+        let mut stretch = Stretch { block, base: self.base, filled: 0 };
+        match stretch.next(&self.lane, false) {
+            Ok(job) => Some((job, stretch)),
+            Err(_) => {
+                self.give_back(stretch);
+                None
+            }
+        }
     }
 
     pub(crate) fn seal(&self) {

@@ -153,18 +153,19 @@ fn a_block_is_not_used_again_while_somebody_reads_it() {
         let mut line = Line::new(super::sync::Arc::clone(&lane));
         line.push(1);
         line.push(2);
-        let mut stretch = line.open().unwrap();
+        let (first, mut stretch) = line.open().unwrap();
         let worker = thread::spawn(move || {
-            let first = stretch.next(&lane, false).ok();
-            (first, stretch)
+            let second = stretch.next(&lane, true).ok();
+            (second, stretch)
         });
         // This thread has the lock: it takes the rest, and fills the blocks anew.
         let rest = line.take_all();
         line.push(3);
         line.push(4);
-        let (first, stretch) = worker.join().unwrap();
+        let (second, stretch) = worker.join().unwrap();
         line.give_back(stretch);
-        let mut all: Vec<_> = first.into_iter().chain(rest).collect();
+        let mut all = vec![first];
+        all.extend(second.into_iter().chain(rest));
         all.extend(line.take_all());
         assert_eq!(all, [1, 2, 3, 4]);
     });

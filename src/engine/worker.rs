@@ -74,16 +74,19 @@ impl<W: Work> Worker<'_, W> {
     fn is_gone(&self) -> bool {
         let mut acts = Acts::default();
         let mut crew = self.engine.lock();
-        let gone = crew.left(self.index, &mut acts);
-        // Under the lock, so that the handle is there for whoever hears that this worker has left.
-        let before = if gone { self.engine.leave_handle() } else { Vec::new() };
+        if crew.calls_back(self.index) {
+            return false;
+        }
+        // First the handle, so that it is there for whoever hears that this worker has left.
+        let before = self.engine.leave_handle();
+        crew.let_go(self.index, &mut acts);
         drop(crew);
         self.engine.perform(acts);
         for handle in before {
             // A worker's thread contains every panic, so there is nothing to be told.
             drop(handle.join());
         }
-        gone
+        true
     }
 
     /// Works until it is told to leave.
@@ -94,7 +97,7 @@ impl<W: Work> Worker<'_, W> {
             self.engine.perform(acts);
             did = match next {
                 Next::Run(job) => self.run_one(job),
-                Next::Drive(stretch) => self.drive(stretch),
+                Next::Drive(job, stretch) => self.drive(job, stretch),
                 Next::Look { published, budget } => self.look(published, budget),
                 Next::Rest(rest) => self.rest(rest),
                 Next::Leave => return,
@@ -110,17 +113,15 @@ impl<W: Work> Worker<'_, W> {
     }
 
     /// Runs tasks from the lane until it is sealed, spent or dry.
-    fn drive(&mut self, mut stretch: Stretch<W::Job>) -> Did<W::Job> {
+    fn drive(&mut self, first: W::Job, mut stretch: Stretch<W::Job>) -> Did<W::Job> {
         self.idle_since = None;
-        let (begin, mut tasks, mut last, mut timed) = (now(), 0, None, None);
-        loop {
+        let (begin, mut tasks, mut timed) = (now(), 1, None);
+        let mut last = Some(self.run(first));
+        while last != Some(End::Panicked) {
             match stretch.next(&self.engine.lane, last.is_some()) {
                 Ok(job) => {
                     last = Some(self.run(job));
                     tasks += 1;
-                    if last == Some(End::Panicked) {
-                        break;
-                    }
                 }
                 Err(Claim::Dry) => {
                     // From here on the time is not only that of tasks.

@@ -187,11 +187,11 @@ fn glance(task: &std::path::Path) -> Option<Glance> {
     Some(Glance { thread, asleep: figures[0] == "S", ticks, switches: switches.sum() })
 }
 
-/// Returns when the thread of this name has gone to sleep.
+/// Returns when the thread of this name has gone to sleep, or for good.
 #[cfg(target_os = "linux")]
 #[track_caller]
 pub fn await_sleep(name: &str) {
-    let asleep = || matches!(&glance_at(name)[..], [glance] if glance.asleep);
+    let asleep = || glance_at(name).iter().all(|glance| glance.asleep);
     eventually(&format!("{name} sleeps"), || asleep() && asleep());
 }
 
