@@ -19,6 +19,8 @@ mod wait; // how anybody waits
 mod worker; // the thread that takes it // std or loom
 
 #[cfg(all(test, not(loom)))]
+mod decisions;
+#[cfg(all(test, not(loom)))]
 mod faults;
 
 #[cfg(all(test, loom))]

@@ -160,6 +160,7 @@ fn a_block_is_not_used_again_while_somebody_reads_it() {
         });
         // This thread has the lock: it takes the rest, and fills the blocks anew.
         let rest = line.take_all();
+        assert!(line.open().is_none(), "nothing is left, and the spent block is let go");
         line.push(3);
         line.push(4);
         let (second, stretch) = worker.join().unwrap();
@@ -201,6 +202,18 @@ fn a_parked_worker_is_woken() {
         engine.submit(1, WAIT).unwrap();
         engine.wait_until(Ended::Tasks, None).unwrap();
         assert_eq!(count.ran.load(Ordering::SeqCst), 1);
+        engine.submit(10, WAIT).unwrap();
+        engine.wait_until(Ended::Tasks, None).unwrap();
+        assert_eq!(count.ran.load(Ordering::SeqCst), 11);
+        drain(&engine);
+    });
+}
+
+#[test]
+fn over_is_one_look() {
+    explore(|| {
+        let (engine, count) = engine(settings(1, 8));
+        engine.submit(1, WAIT).unwrap();
         engine.submit(10, WAIT).unwrap();
         engine.wait_until(Ended::Tasks, None).unwrap();
         assert_eq!(count.ran.load(Ordering::SeqCst), 11);

@@ -1,0 +1,191 @@
+//! Tests of the crew's decisions, one at a time and without threads.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+use std::sync::Arc;
+use std::thread;
+
+use super::crew::{Acts, Crew, Did, Limits, Next, Rest};
+use super::lane::Lane;
+use super::line::{Line, Stretch};
+use super::roster::Duty;
+use super::run::End;
+
+/// A crew that is asked by hand.
+struct Trial {
+    crew: Crew<u32>,
+    lane: Arc<Lane>,
+}
+
+impl Trial {
+    fn new(capacity: usize, minimum: usize) -> Self {
+        let lane = Arc::new(Lane::new());
+        let (queue, lookers, cores, expires) = (1000, 1, 2, true);
+        let limits = Limits { capacity, minimum, queue, lookers, cores, expires };
+        Trial { crew: Crew::new(Line::new(Arc::clone(&lane)), limits, usize::MAX), lane }
+    }
+
+    fn ask(&mut self, me: usize, did: Did<u32>) -> Next<u32> {
+        self.crew.next(me, did, &mut Acts::default())
+    }
+
+    /// A worker comes into being and asks for the first time.
+    fn arrive(&mut self) -> (usize, Next<u32>) {
+        let me = self.crew.roster.add(Duty::Called);
+        (me, self.ask(me, Did::Arrive(thread::current())))
+    }
+
+    /// Submits a task; returns how many workers are woken or started for it.
+    fn submit(&mut self, job: u32) -> usize {
+        let mut acts = Acts::default();
+        self.crew.line.push(job);
+        if !self.crew.roster.quiet {
+            self.crew.call_for_help(&mut acts);
+        }
+        acts.unpark.len() + acts.start.len()
+    }
+
+    /// A worker on the lane that reports its only task, which took no time.
+    fn report(&mut self, me: usize, stretch: Stretch<u32>) -> Next<u32> {
+        let last = Some(End::Completed);
+        self.ask(me, Did::Drive { stretch, tasks: 1, last, nanos: 0 })
+    }
+
+    /// A worker that has just run a short task, so that tasks are known to be short; it looks.
+    fn with_short_tasks(capacity: usize) -> (Self, usize) {
+        let mut trial = Trial::new(capacity, 0);
+        trial.crew.line.push(0);
+        let (me, next) = trial.arrive();
+        let Next::Drive(0, stretch) = next else { panic!("there was a task") };
+        assert!(matches!(trial.report(me, stretch), Next::Look { .. }));
+        assert!(trial.crew.pace.is_short());
+        (trial, me)
+    }
+
+    /// Two workers: the first is on the lane with a short task, the second dozes.
+    fn with_dozer() -> (Self, usize, Stretch<u32>, usize) {
+        let (mut trial, first) = Trial::with_short_tasks(2);
+        trial.submit(1);
+        let Next::Drive(1, stretch) = trial.ask(first, Did::Look { found: true }) else {
+            panic!("there was a task")
+        };
+        let (second, next) = trial.arrive();
+        assert!(matches!(next, Next::Rest(Rest::For(_))), "it watches the first one");
+        assert_eq!(trial.crew.roster.dozer(), Some(second));
+        (trial, first, stretch, second)
+    }
+}
+
+#[test]
+fn each_long_task_gets_a_worker() {
+    let mut trial = Trial::new(3, 0);
+    let called: Vec<_> = (0..4).map(|job| trial.submit(job)).collect();
+    assert_eq!(called, [1, 1, 1, 0], "one each, up to the capacity");
+}
+
+#[test]
+fn a_worker_that_looks_needs_no_call() {
+    let mut trial = Trial::new(3, 0);
+    let (_, next) = trial.arrive();
+    assert!(matches!(next, Next::Look { .. }));
+    assert_eq!(trial.submit(1), 0);
+    assert_eq!(trial.submit(2), 1, "the second task needs another one");
+}
+
+#[test]
+fn a_worker_between_two_tasks_needs_no_call() {
+    let mut trial = Trial::new(3, 0);
+    trial.crew.line.push(0);
+    let (_, next) = trial.arrive();
+    let Next::Drive(0, _stretch) = next else { panic!("there was a task") };
+    assert!(trial.lane.end(), "it has ended its task, and not come to the lock yet");
+    assert_eq!(trial.submit(1), 0);
+    assert_eq!(trial.submit(2), 1);
+}
+
+#[test]
+fn short_tasks_wake_nobody_while_somebody_watches() {
+    let (mut trial, _, _stretch, _) = Trial::with_dozer();
+    assert_eq!((0..100).map(|job| trial.submit(job)).sum::<usize>(), 0);
+}
+
+#[test]
+fn short_tasks_call_one_to_watch() {
+    let (mut trial, first) = Trial::with_short_tasks(8);
+    trial.submit(1);
+    let Next::Drive(1, _stretch) = trial.ask(first, Did::Look { found: true }) else {
+        panic!("there was a task")
+    };
+    assert_eq!((0..100).map(|job| trial.submit(job)).sum::<usize>(), 1);
+}
+
+#[test]
+fn the_dozing_worker_takes_over_when_the_line_stands_still() {
+    let (mut trial, _, _stretch, second) = Trial::with_dozer();
+    trial.submit(2);
+    trial.submit(3);
+    // It has not seen them yet; now it has, and next time they are still there.
+    let mut next = trial.ask(second, Did::Rest { expired: false });
+    if matches!(next, Next::Rest(_)) {
+        next = trial.ask(second, Did::Rest { expired: false });
+    }
+    assert!(matches!(next, Next::Drive(2, _)), "it takes the task that stood behind the first");
+    assert!(!trial.crew.pace.is_short(), "and tasks are no longer taken for short");
+    assert_eq!(trial.submit(4), 0, "both workers are busy");
+}
+
+#[test]
+fn the_dozing_worker_dozes_on_while_the_line_moves() {
+    let (mut trial, _, mut stretch, second) = Trial::with_dozer();
+    for job in 2..10 {
+        trial.submit(job);
+        trial.submit(job);
+        assert!(stretch.next(&trial.lane, true).is_ok(), "the first one takes a task");
+        let next = trial.ask(second, Did::Rest { expired: false });
+        assert!(matches!(next, Next::Rest(Rest::For(_))));
+    }
+}
+
+#[test]
+fn the_dozing_worker_parks_when_no_tasks_come() {
+    let (mut trial, _, _stretch, second) = Trial::with_dozer();
+    let next = trial.ask(second, Did::Rest { expired: false });
+    assert!(matches!(next, Next::Rest(Rest::UntilExpired)), "nothing ticks in an idle pool");
+    assert_eq!(trial.crew.roster.dozer(), None);
+}
+
+#[test]
+fn an_expired_worker_goes_unless_it_is_of_the_minimum() {
+    let mut trial = Trial::new(4, 1);
+    let workers: Vec<_> = (0..3).map(|_| trial.arrive().0).collect();
+    trial.ask(workers[0], Did::Look { found: false });
+    let mut outcomes = Vec::new();
+    for me in workers {
+        outcomes.push(matches!(trial.ask(me, Did::Rest { expired: true }), Next::Leave));
+    }
+    assert_eq!(outcomes, [true, true, false]);
+}
+
+#[test]
+fn the_last_worker_stays_while_a_permit_is_out() {
+    let mut trial = Trial::new(1, 0);
+    let (me, _) = trial.arrive();
+    trial.ask(me, Did::Look { found: false });
+    trial.crew.hold_place();
+    let next = trial.ask(me, Did::Rest { expired: true });
+    assert!(matches!(next, Next::Rest(Rest::Anew)));
+    trial.crew.release_place();
+    assert!(matches!(trial.ask(me, Did::Rest { expired: true }), Next::Leave));
+}
+
+#[test]
+fn a_leaving_worker_is_called_back_by_a_task() {
+    let mut trial = Trial::new(1, 0);
+    let (me, _) = trial.arrive();
+    trial.ask(me, Did::Look { found: false });
+    assert!(matches!(trial.ask(me, Did::Rest { expired: true }), Next::Leave));
+    assert_eq!(trial.submit(7), 0, "its place is not vacant yet");
+    assert!(trial.crew.calls_back(me));
+    let next = trial.ask(me, Did::Rest { expired: false });
+    assert!(matches!(next, Next::Drive(7, _)));
+}
