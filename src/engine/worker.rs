@@ -25,7 +25,7 @@ loom::thread_local! {
 
 /// How often a worker that ran the line dry reads it again before it asks the crew. It is not
 /// known as looking meanwhile, so this is short: about a microsecond.
-const LINGER: u32 = if cfg!(loom) { 0 } else { 80 };
+const LINGER: u32 = if cfg!(loom) { 1 } else { 80 };
 
 /// The address of the engine whose worker the calling thread is.
 pub(crate) fn current() -> Option<usize> {
