@@ -191,7 +191,10 @@ impl<J> Crew<J> {
 
     fn decide(&mut self, me: usize, looked: bool, acts: &mut Acts) -> Next<J> {
         if self.is_surplus() {
-            return self.leave(me);
+            let next = self.leave(me);
+            // Somebody may have counted on this worker.
+            self.call_for_help(acts);
+            return next;
         }
         if let Some(next) = self.take(me) {
             self.call_for_help(acts);

@@ -10,6 +10,7 @@ use super::lane::Lane;
 use super::line::{Line, Stretch};
 use super::roster::Duty;
 use super::run::End;
+use super::wait::Waiter;
 
 /// A crew that is asked by hand.
 struct Trial {
@@ -188,4 +189,36 @@ fn a_leaving_worker_is_called_back_by_a_task() {
     assert!(trial.crew.calls_back(me));
     let next = trial.ask(me, Did::Rest { expired: false });
     assert!(matches!(next, Next::Drive(7, _)));
+}
+
+#[test]
+fn a_surplus_worker_that_was_counted_on_calls_another() {
+    let mut trial = Trial::new(2, 0);
+    let (first, _) = trial.arrive();
+    let (second, _) = trial.arrive();
+    trial.ask(first, Did::Look { found: false });
+    assert_eq!(trial.crew.roster.count(Duty::Idle), 2);
+    trial.crew.limits.capacity = 1;
+    assert!(trial.crew.roster.call_oldest().is_some(), "one is called, to be sent away");
+    assert_eq!(trial.submit(1), 0, "and counted on");
+    let mut acts = Acts::default();
+    let next = trial.crew.next(second, Did::Rest { expired: false }, &mut acts);
+    assert!(matches!(next, Next::Leave));
+    assert_eq!(acts.unpark.len(), 1, "so the one that stays is called");
+}
+
+#[test]
+fn a_worker_at_the_lock_takes_the_task_of_one_who_waited() {
+    let mut trial = Trial::new(2, 0);
+    trial.crew.limits.queue = 0;
+    trial.crew.line.push(1);
+    let (me, next) = trial.arrive();
+    let Next::Drive(1, stretch) = next else { panic!("there was a task") };
+    trial.crew.hold_place();
+    trial.crew.queue_up(Waiter::thread(), Some(2));
+    let mut acts = Acts::default();
+    let did = Did::Drive { stretch, tasks: 1, last: Some(End::Completed), nanos: 0 };
+    let next = trial.crew.next(me, did, &mut acts);
+    assert!(matches!(next, Next::Drive(2, _) | Next::Run(2)));
+    assert!(acts.unpark.is_empty() && acts.start.is_empty(), "nobody else is needed");
 }

@@ -79,9 +79,10 @@ impl Roster {
         self.present() - self.count(Duty::Leaving)
     }
 
-    /// Those on their way to the lock, or looking for a task: they will find the next one.
+    /// Those on their way to the lock or at it, or looking for a task: they will find the next one.
     pub(crate) fn alert(&self) -> usize {
-        self.count(Duty::Starting) + self.count(Duty::Called) + self.count(Duty::Looking)
+        let coming = self.count(Duty::Starting) + self.count(Duty::Called);
+        coming + self.count(Duty::Asking) + self.count(Duty::Looking)
     }
 
     pub(crate) fn duty(&self, index: usize) -> Duty {
