@@ -345,6 +345,85 @@ impl Error for ReopenError {
     }
 }
 
+/// Why a task has no result.
+///
+/// # Examples
+///
+/// ```
+/// use formic::{JoinError, Pool};
+///
+/// let pool = Pool::new(1);
+/// let handle = pool.spawn(|| panic!("out of ink"))?;
+/// match handle.join() {
+///     Err(JoinError::Panicked(panic)) => assert_eq!(panic.message(), "out of ink"),
+///     other => panic!("{other:?}"),
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum JoinError {
+    /// It was dropped before it was started: by its handle, by
+    /// [`discard`](crate::Pool::discard), or with its pool.
+    Cancelled,
+    /// It panicked.
+    Panicked(TaskPanic),
+}
+
+impl JoinError {
+    /// Whether the task was dropped before it was started.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        matches!(self, JoinError::Cancelled)
+    }
+
+    /// Whether the task panicked.
+    #[must_use]
+    pub fn is_panic(&self) -> bool {
+        matches!(self, JoinError::Panicked(_))
+    }
+
+    /// The panic, if it was one.
+    #[must_use]
+    pub fn into_panic(self) -> Option<TaskPanic> {
+        match self {
+            JoinError::Panicked(panic) => Some(panic),
+            JoinError::Cancelled => None,
+        }
+    }
+
+    /// Lets the task's panic go on in the calling thread.
+    ///
+    /// # Panics
+    ///
+    /// Always: with the task's panic, or saying that the task was cancelled.
+    #[track_caller]
+    pub fn resume(self) -> ! {
+        match self {
+            JoinError::Panicked(panic) => panic.resume(),
+            JoinError::Cancelled => panic!("{self}"),
+        }
+    }
+}
+
+impl fmt::Display for JoinError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            JoinError::Cancelled => f.write_str("the task was cancelled before it was started"),
+            JoinError::Panicked(panic) => panic.fmt(f),
+        }
+    }
+}
+
+impl Error for JoinError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            JoinError::Panicked(panic) => Some(panic),
+            JoinError::Cancelled => None,
+        }
+    }
+}
+
 /// The panic of a task: what it was, and where.
 ///
 /// # Examples

@@ -78,15 +78,17 @@
 
 mod pool; // closures on threads
 mod builder; // .. and every setting
+mod handle; // .. and their results
 mod engine; // what makes any pool run
 mod error; // what can go wrong, one type per act
 mod stats; // figures that add up
 
 pub use builder::{Builder, WhenFull, Workers};
 pub use error::{
-    BuildError, PrestartError, Refused, ReopenError, ResizeError, StillRunning, SubmitError,
-    TaskPanic,
+    BuildError, JoinError, PrestartError, Refused, ReopenError, ResizeError, StillRunning,
+    SubmitError, TaskPanic,
 };
+pub use handle::{JoinHandle, is_cancelled};
 pub use pool::{Permit, Pool};
 pub use stats::Stats;
 

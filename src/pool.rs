@@ -7,9 +7,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::builder::{Builder, WhenFull};
-use crate::engine::task::Task;
-use crate::engine::{Ended, Engine, Held, MAX_WORKERS, Patience, Work};
+use crate::engine::task::{Errand, Task};
+use crate::engine::{
+    Counts, End, Ended, Engine, Held, MAX_WORKERS, Parcel, Patience, Slip, Unpack, Work,
+};
 use crate::error::{PrestartError, Refused, ReopenError, ResizeError, StillRunning, SubmitError};
+use crate::handle::JoinHandle;
 use crate::stats::Stats;
 
 /// A pool of worker threads that run closures.
@@ -58,12 +61,54 @@ impl Work for Closures {
 
     fn prepare(&self) {}
 
-    fn run(&self, (): &mut (), job: Task) {
-        job.call();
+    fn run(&self, (): &mut (), job: Task, counts: Counts) -> End {
+        job.call(counts)
+    }
+
+    fn kill(job: &Task) -> bool {
+        job.kill()
+    }
+
+    fn is_ghost(job: &Task) -> bool {
+        job.is_ghost()
     }
 
     fn origin(job: &Task) -> Option<&'static Location<'static>> {
         Some(job.origin())
+    }
+}
+
+impl<F, T> Unpack<F, T> for Closures
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    fn unpack_here(&self, closure: F) -> T {
+        closure()
+    }
+}
+
+/// A spawned closure's place in the line.
+struct Spawned<F, T>(Slip<Closures, F, T>)
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static;
+
+impl<F, T> Errand for Spawned<F, T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    fn run(self, counts: Counts) -> End {
+        self.0.run(counts, |closure| closure())
+    }
+
+    fn kill(&self) -> bool {
+        self.0.kill()
+    }
+
+    fn is_ghost(&self) -> bool {
+        self.0.is_ghost()
     }
 }
 
@@ -152,12 +197,7 @@ impl Pool {
     #[doc(alias = "execute")]
     #[doc(alias = "Put")]
     pub fn submit<F: FnOnce() + Send + 'static>(&self, task: F) -> Result<(), SubmitError<F>> {
-        let patience = match self.handle.when_full {
-            WhenFull::Wait => Patience::Until(None),
-            WhenFull::Refuse => Patience::None,
-            WhenFull::CallerRuns => Patience::RunHere,
-        };
-        self.submit_with(task, patience)
+        self.submit_with(task, self.patience())
     }
 
     /// As [`submit`](Pool::submit), but never waits and never runs the closure here.
@@ -201,6 +241,75 @@ impl Pool {
                 let task = unsafe { task.into_closure::<F>() };
                 Err(SubmitError::new(task, refused))
             }
+        }
+    }
+
+    /// Runs a closure on a worker and returns a handle to its result. Waits for a place as
+    /// [`submit`](Pool::submit) does. One allocation holds the closure and the result.
+    ///
+    /// # Errors
+    ///
+    /// As [`submit`](Pool::submit): the closure comes back.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = formic::Pool::new(4);
+    /// let handles: Vec<_> = (1..=10).map(|n| pool.spawn(move || n * n)).collect::<Result<_, _>>()?;
+    /// let mut sum = 0;
+    /// for handle in handles {
+    ///     sum += handle.join()?;
+    /// }
+    /// assert_eq!(sum, 385);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[track_caller]
+    #[doc(alias = "evaluate")]
+    #[doc(alias = "Queue")]
+    pub fn spawn<F, T>(&self, task: F) -> Result<JoinHandle<T>, SubmitError<F>>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        self.spawn_with(task, self.patience())
+    }
+
+    /// As [`spawn`](Pool::spawn), but never waits and never runs the closure here.
+    ///
+    /// # Errors
+    ///
+    /// The closure comes back with the reason: `Full`, `Closed` or `NoWorker`.
+    #[track_caller]
+    pub fn try_spawn<F, T>(&self, task: F) -> Result<JoinHandle<T>, SubmitError<F>>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        self.spawn_with(task, Patience::None)
+    }
+
+    #[track_caller]
+    fn spawn_with<F, T>(&self, task: F, patience: Patience) -> Result<JoinHandle<T>, SubmitError<F>>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let parcel = Parcel::new(self.engine(), task, Location::caller());
+        let errand = Task::errand(Spawned(Slip(Arc::clone(&parcel))));
+        if let Err((_errand, refused)) = self.engine().submit(errand, patience) {
+            // Nobody else knows of the parcel, so what was packed is in it.
+            if let Some(task) = parcel.take() {
+                return Err(SubmitError::new(task, refused));
+            }
+        }
+        Ok(JoinHandle::new(parcel))
+    }
+
+    fn patience(&self) -> Patience {
+        match self.handle.when_full {
+            WhenFull::Wait => Patience::Until(None),
+            WhenFull::Refuse => Patience::None,
+            WhenFull::CallerRuns => Patience::RunHere,
         }
     }
 
@@ -628,6 +737,27 @@ impl Permit<'_> {
     #[track_caller]
     pub fn submit<F: FnOnce() + Send + 'static>(self, task: F) {
         self.held.put(Task::new(task));
+    }
+
+    /// Runs a closure in this place and returns a handle to its result. Cannot fail.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = formic::Pool::new(1);
+    /// let handle = pool.admit()?.spawn(|| "done");
+    /// assert_eq!(handle.join()?, "done");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[track_caller]
+    pub fn spawn<F, T>(self, task: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let parcel = Parcel::new(self.held.engine(), task, Location::caller());
+        self.held.put(Task::errand(Spawned(Slip(Arc::clone(&parcel)))));
+        JoinHandle::new(parcel)
     }
 }
 

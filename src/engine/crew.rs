@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::books::Books;
 use super::gate::Gate;
 use super::lane::{MOST_BUSY, Tally};
 use super::line::{Line, Stretch};
@@ -30,23 +31,12 @@ pub(crate) struct Crew<J> {
     pub(crate) pace: Pace,
     pub(crate) limits: Limits,
     pub(crate) closed: bool,
-    /// Tasks that ended by a panic, and tasks that were discarded.
-    pub(crate) panicked: u64,
-    pub(crate) cancelled: u64,
-    /// Tasks that never came into the line, because their submitter ran them itself.
-    pub(crate) run_by_callers: RunByCallers,
+    pub(crate) books: Books,
     /// Waiting until no task is left, and until no worker is left.
     pub(crate) idlers: Vec<Arc<Waiter>>,
     pub(crate) drainers: Vec<Arc<Waiter>>,
     doze: Doze,
     no_start_before: Option<Instant>,
-}
-
-/// How the tasks ended that their submitters ran themselves.
-#[derive(Debug, Default)]
-pub(crate) struct RunByCallers {
-    pub(crate) completed: u64,
-    pub(crate) panicked: u64,
 }
 
 /// The settings that may change.
@@ -83,7 +73,8 @@ pub(crate) enum Did<J> {
     /// It has come into being.
     Arrive(Thread),
     /// It ran one task.
-    Run { end: End, nanos: u64 },
+    /// `end` is there unless it has been counted.
+    Run { end: Option<End>, nanos: u64 },
     /// It ran tasks from the lane; the last one has not been counted as ended if `last` is there.
     Drive { stretch: Stretch<J>, tasks: u64, last: Option<End>, nanos: u64 },
     /// It looked around.
@@ -135,9 +126,7 @@ impl<J> Crew<J> {
             pace: Pace::new(),
             limits,
             closed: false,
-            panicked: 0,
-            cancelled: 0,
-            run_by_callers: RunByCallers::default(),
+            books: Books::default(),
             idlers: Vec::new(),
             drainers: Vec::new(),
             doze: Doze::default(),
@@ -166,7 +155,9 @@ impl<J> Crew<J> {
         match did {
             Did::Arrive(thread) => self.roster.introduce(me, thread),
             Did::Run { end, nanos } => {
-                self.end(end);
+                if let Some(end) = end {
+                    self.end(end);
+                }
                 self.pace.note(1, nanos);
             }
             Did::Drive { stretch, tasks, last, nanos } => {
@@ -182,11 +173,10 @@ impl<J> Crew<J> {
         self.roster.set(me, Duty::Asking);
     }
 
-    fn end(&mut self, end: End) {
+    /// Counts a ticket's task as ended.
+    pub(crate) fn end(&mut self, end: End) {
         self.line.end();
-        if end == End::Panicked {
-            self.panicked += 1;
-        }
+        self.books.note_end(end);
     }
 
     fn decide(&mut self, me: usize, looked: bool, acts: &mut Acts) -> Next<J> {

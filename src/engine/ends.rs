@@ -28,8 +28,8 @@ pub(crate) enum Ended {
 impl<J> Crew<J> {
     fn has_ended(&self, what: Ended) -> bool {
         match what {
-            Ended::Tasks => self.line.is_over(),
-            Ended::Workers => self.closed && self.roster.workers() == 0,
+            Ended::Tasks => self.is_over(),
+            Ended::Workers => self.closed && self.roster.workers() == 0 && self.is_over(),
         }
     }
 
@@ -75,36 +75,6 @@ impl<J> Crew<J> {
         acts.unpark.extend((0..surplus).map_while(|_| self.roster.call_oldest()));
         self.serve_waiters(acts);
         self.call_all_needed(acts);
-    }
-
-    pub(crate) fn stats(&self) -> Stats {
-        let tally = self.line.tally();
-        let (queued, busy) = (tally.queued(self.line.published()), tally.busy());
-        let callers = &self.run_by_callers;
-        let ended = self.line.published() - queued as u64 - busy as u64;
-        Stats {
-            accepted: self.line.published() + callers.completed + callers.panicked,
-            queued,
-            busy,
-            completed: ended - self.panicked - self.cancelled + callers.completed,
-            panicked: self.panicked + callers.panicked,
-            cancelled: self.cancelled,
-            refused: self.gate.refused,
-            capacity: self.limits.capacity,
-            workers: self.roster.workers(),
-            idle: self.roster.workers().saturating_sub(busy),
-            waiting: self.gate.waiting(),
-        }
-    }
-
-    pub(crate) fn still_running(&self) -> StillRunning {
-        let tally = self.line.tally();
-        StillRunning {
-            running: tally.busy(),
-            queued: tally.queued(self.line.published()),
-            permits: self.gate.permits(),
-            from_inside: false,
-        }
     }
 }
 
@@ -169,11 +139,15 @@ impl<W: Work> Engine<W> {
         let mut acts = Acts::default();
         let mut crew = self.lock();
         let jobs = crew.line.take_all();
-        crew.cancelled += jobs.len() as u64;
+        let mut count = 0;
+        for job in &jobs {
+            let alive = W::kill(job);
+            crew.books.note_discard(alive);
+            count += usize::from(alive);
+        }
         crew.serve_waiters(&mut acts);
         drop(crew);
         self.perform(acts);
-        let count = jobs.len();
         for job in jobs {
             contain(|| drop(job));
         }

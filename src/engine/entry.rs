@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use super::crew::{Acts, Crew};
 use super::gate::Admission;
-use super::run::End;
+use super::run::{Counts, End, contain};
 use super::sync::{MutexGuard, thread};
 use super::wait::{Verdict, Waiter, park_until};
 use super::{Engine, Work};
@@ -215,19 +215,59 @@ impl<W: Work> Engine<W> {
     }
 
     /// Runs a job on the calling thread, which is no worker and takes no worker's place.
-    fn run_here(&self, job: W::Job) {
+    fn run_here(self: &Arc<Self>, job: W::Job) {
         let thread = thread::current();
         let name = thread.name().unwrap_or("<unnamed>");
         let origin = W::origin(&job);
-        let end = self.hooks().run(name, origin, || {
-            self.work.run(&mut self.work.prepare(), job);
-        });
-        let mut crew = self.lock();
-        match end {
-            End::Completed => crew.run_by_callers.completed += 1,
-            End::Panicked => crew.run_by_callers.panicked += 1,
+        let end = self
+            .hooks()
+            .run(name, origin, || self.work.run(&mut self.work.prepare(), job, Counts::Caller));
+        if let Some(end) = end.uncounted() {
+            self.count(end, Counts::Caller);
         }
     }
+
+    /// Counts a task as ended.
+    pub(crate) fn count(self: &Arc<Self>, end: End, counts: Counts) {
+        // On an open lane this needs no lock.
+        if counts == Counts::Ticket && end == End::Completed && self.lane.end() {
+            return;
+        }
+        let mut acts = Acts::default();
+        let mut crew = self.lock();
+        match counts {
+            Counts::Ticket => crew.end(end),
+            Counts::Caller => crew.books.note_caller(end),
+            Counts::Joiner => crew.books.note_adopted(end),
+        }
+        crew.serve_waiters(&mut acts);
+        drop(crew);
+        self.perform(acts);
+    }
+
+    /// A queued task goes another way than its ticket: it was cancelled, or is run by whoever
+    /// joins it. Its ticket is a ghost from now on.
+    pub(crate) fn depart(self: &Arc<Self>, way: Departure) {
+        let mut acts = Acts::default();
+        let mut crew = self.lock();
+        match way {
+            Departure::Cancelled => crew.books.note_cancel(),
+            Departure::Adopted => crew.books.note_adopt(),
+        }
+        let ghosts = crew.lay_ghosts(W::is_ghost);
+        crew.gate.shut();
+        crew.serve_waiters(&mut acts);
+        drop(crew);
+        self.perform(acts);
+        ghosts.into_iter().for_each(|ghost| contain(|| drop(ghost)));
+    }
+}
+
+/// See [`Engine::depart`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Departure {
+    Cancelled,
+    Adopted,
 }
 
 fn queue_up<'a, J>(
@@ -244,7 +284,11 @@ pub(crate) struct Held<'a, W: Work> {
     engine: &'a Arc<Engine<W>>,
 }
 
-impl<W: Work> Held<'_, W> {
+impl<'a, W: Work> Held<'a, W> {
+    pub(crate) fn engine(&self) -> &'a Arc<Engine<W>> {
+        self.engine
+    }
+
     /// Puts a job into the place.
     pub(crate) fn put(self, job: W::Job) {
         let held = ManuallyDrop::new(self);

@@ -8,7 +8,7 @@ use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use super::task::Task;
-use super::{Ended, Engine, Hooks, Patience, Settings};
+use super::{Counts, End, Ended, Engine, Hooks, Patience, Settings};
 use crate::error::{Refused, ReopenError};
 use crate::pool::Closures;
 
@@ -78,7 +78,7 @@ fn a_refused_task_is_the_one_that_was_given() {
     let inside = Arc::clone(&token);
     let (task, refused) = engine.submit(Task::new(move || drop(inside)), WAIT).unwrap_err();
     assert_eq!((refused, Arc::strong_count(&token)), (Refused::NoWorker, 2));
-    task.call();
+    assert_eq!(task.call(Counts::Ticket), End::Completed);
     assert_eq!(Arc::strong_count(&token), 1);
 }
 

@@ -194,10 +194,10 @@ impl<J> Crew<J> {
         let parked = self.gate.first_mood() == Some(Mood::Parked);
         let enough = if parked { 1 } else { self.half_queue() };
         self.grant(enough, acts);
-        if self.line.is_over() {
+        if self.is_over() {
             decide_all(&mut self.idlers, acts);
         }
-        if self.closed && self.roster.workers() == 0 {
+        if self.closed && self.roster.workers() == 0 && self.is_over() {
             decide_all(&mut self.drainers, acts);
         }
         self.heed_waiters();
@@ -275,10 +275,7 @@ impl<J> Crew<J> {
     /// How many more tasks may enter.
     fn places(&self) -> usize {
         let all = self.limits.capacity.saturating_add(self.limits.queue);
-        let tally = self.line.tally();
-        all.saturating_sub(tally.queued(self.line.published()))
-            .saturating_sub(tally.busy())
-            .saturating_sub(self.gate.permits)
+        all.saturating_sub(self.pending()).saturating_sub(self.gate.permits)
     }
 }
 

@@ -67,13 +67,6 @@ impl<J> Line<J> {
         self.tally().queued(self.published)
     }
 
-    /// Whether no task is left: none in the line and none running. Both from one look, or else a
-    /// task could be taken between two looks and be seen in neither.
-    pub(crate) fn is_over(&self) -> bool {
-        let tally = self.tally();
-        tally.busy() == 0 && tally.queued(self.published) == 0
-    }
-
     pub(crate) fn push(&mut self, job: J) {
         let place = self.published - self.base;
         let (block, cell) = (place as usize / CELLS, place as usize % CELLS);

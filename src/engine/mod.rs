@@ -11,10 +11,12 @@ mod gate; // who may enter, and who must wait
 mod lane; // .. and how short tasks are taken without the lock
 mod line; // where it waits for a worker
 mod pace; // .. how long tasks take
+mod books; // .. and what became of every task
 mod roster; // .. what each worker is doing
 mod run; // how it is called
 mod sync;
 pub(crate) mod task; // what it is
+mod handle; // how its outcome gets to whoever waits for it
 mod wait; // how anybody waits
 mod worker; // the thread that takes it // std or loom
 
@@ -41,9 +43,10 @@ use self::sync::{Arc as Shared, Mutex, MutexGuard, Padded, lock};
 
 pub(crate) use self::ends::Ended;
 pub(crate) use self::entry::{Held, Patience};
+pub(crate) use self::handle::{Joinable, Parcel, Slip, Unpack, help_out, is_cancelled, wait_for};
 pub(crate) use self::lane::MOST_BUSY as MAX_WORKERS;
-pub(crate) use self::run::Hooks;
 use self::run::contain;
+pub(crate) use self::run::{Counts, End, Hooks};
 
 const LOCK_TRIES: u32 = if cfg!(loom) { 0 } else { 200 };
 
@@ -57,8 +60,14 @@ pub(crate) trait Work: Send + Sync + 'static {
     /// Called on the worker's thread before its first job.
     fn prepare(&self) -> Self::State;
 
-    /// Runs a job. May panic.
-    fn run(&self, state: &mut Self::State, job: Self::Job);
+    /// Runs a job. May panic. `counts` says who counts it, if it does so itself.
+    fn run(&self, state: &mut Self::State, job: Self::Job, counts: Counts) -> End;
+
+    /// Makes sure that a job will not run. False if it would not have run anyway.
+    fn kill(job: &Self::Job) -> bool;
+
+    /// Whether a job would not run, because its handle had it cancelled or run elsewhere.
+    fn is_ghost(job: &Self::Job) -> bool;
 
     /// Where the job was submitted, if that is known.
     fn origin(job: &Self::Job) -> Option<&'static Location<'static>>;

@@ -17,7 +17,7 @@ use loom::thread;
 use super::lane::{Claim, Lane};
 use super::line::Line;
 use super::sync::now;
-use super::{Ended, Engine, Hooks, Patience, Settings, Work};
+use super::{Counts, End, Ended, Engine, Hooks, Patience, Settings, Work};
 use crate::error::Refused;
 
 /// What the tasks of a model do: they count themselves, and how many run at once. The job
@@ -53,7 +53,7 @@ impl Work for Arc<Count> {
 
     fn prepare(&self) {}
 
-    fn run(&self, (): &mut (), job: usize) {
+    fn run(&self, (): &mut (), job: usize, _: Counts) -> End {
         let running = self.running.fetch_add(1, Ordering::SeqCst) + 1;
         self.most.fetch_max(running, Ordering::SeqCst);
         self.ran.fetch_add(job, Ordering::SeqCst);
@@ -63,6 +63,15 @@ impl Work for Arc<Count> {
             _ => {}
         }
         self.running.fetch_sub(1, Ordering::SeqCst);
+        End::Completed
+    }
+
+    fn kill(_: &usize) -> bool {
+        true
+    }
+
+    fn is_ghost(_: &usize) -> bool {
+        false
     }
 
     fn origin(_: &usize) -> Option<&'static Location<'static>> {

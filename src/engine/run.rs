@@ -26,6 +26,34 @@ pub(crate) struct Hooks {
 pub(crate) enum End {
     Completed,
     Panicked,
+    /// It was not there any more: its handle had it cancelled, or run elsewhere.
+    Ghost,
+    /// It completed, and has been counted.
+    Counted,
+    /// It panicked, and has been counted.
+    CountedPanic,
+}
+
+/// Who counts a task that is counted before its outcome shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Counts {
+    /// It has a ticket of the line.
+    Ticket,
+    /// Its submitter runs it.
+    Caller,
+    /// Whoever joins it runs it, and its ticket is a ghost.
+    Joiner,
+}
+
+impl End {
+    pub(crate) fn is_panic(self) -> bool {
+        matches!(self, End::Panicked | End::CountedPanic)
+    }
+
+    /// What has still to be counted.
+    pub(crate) fn uncounted(self) -> Option<End> {
+        (!matches!(self, End::Counted | End::CountedPanic)).then_some(self)
+    }
 }
 
 impl Hooks {
@@ -35,10 +63,10 @@ impl Hooks {
         &self,
         worker: &str,
         origin: Option<&'static Location<'static>>,
-        task: impl FnOnce(),
+        task: impl FnOnce() -> End,
     ) -> End {
         match catch_unwind(AssertUnwindSafe(task)) {
-            Ok(()) => End::Completed,
+            Ok(end) => end,
             Err(payload) => {
                 self.tell_panic(TaskPanic::new(payload, worker, origin));
                 End::Panicked

@@ -6,6 +6,8 @@
 use std::mem::{ManuallyDrop, MaybeUninit, align_of, size_of};
 use std::panic::Location;
 
+use super::run::{Counts, End};
+
 /// What fits into a task without an allocation.
 pub(crate) const INLINE_BYTES: usize = 48;
 
@@ -23,7 +25,11 @@ pub(crate) struct Task {
 /// What can be done with the closure in a task's room.
 struct Acts {
     /// Moves the closure out of the room and calls it.
-    call: unsafe fn(*mut Room),
+    call: unsafe fn(*mut Room, Counts) -> End,
+    /// See [`Errand::kill`].
+    kill: unsafe fn(*const Room) -> bool,
+    /// See [`Errand::is_ghost`].
+    is_ghost: unsafe fn(*const Room) -> bool,
     /// Drops the closure in place.
     drop: unsafe fn(*mut Room),
 }
@@ -39,17 +45,35 @@ impl Task {
         if fits::<F>() { Task::hold(closure) } else { Task::hold(BoxedClosure(Box::new(closure))) }
     }
 
+    /// Puts an errand into a task: something small that has a life beside the line.
+    #[track_caller]
+    pub(crate) fn errand<E: Errand + Send + 'static>(errand: E) -> Self {
+        Task::hold(RunErrand(errand))
+    }
+
     /// Where the task was submitted.
     pub(crate) fn origin(&self) -> &'static Location<'static> {
         self.origin
     }
 
     /// Calls the closure. Everything it owned is gone when this returns, also by a panic.
-    pub(crate) fn call(self) {
+    pub(crate) fn call(self, counts: Counts) -> End {
         let mut task = ManuallyDrop::new(self);
         // SAFETY: the room holds the closure that `acts` was made for, and it is moved out here
         // and never again: `ManuallyDrop` keeps `Task::drop` away from it.
-        unsafe { (task.acts.call)(&raw mut task.room) };
+        unsafe { (task.acts.call)(&raw mut task.room, counts) }
+    }
+
+    /// Makes sure that the task will not run. False if it would not have run anyway.
+    pub(crate) fn kill(&self) -> bool {
+        // SAFETY: the room holds what `acts` was made for.
+        unsafe { (self.acts.kill)(&raw const self.room) }
+    }
+
+    /// Whether the task would not run.
+    pub(crate) fn is_ghost(&self) -> bool {
+        // SAFETY: the room holds what `acts` was made for.
+        unsafe { (self.acts.is_ghost)(&raw const self.room) }
     }
 
     /// Gives the closure back.
@@ -92,20 +116,64 @@ struct BoxedClosure<F>(Box<F>);
 
 /// What lies in a task's room and can be called there.
 trait Call: Sized {
-    const ACTS: &'static Acts = &Acts { call: call_in::<Self>, drop: drop_in::<Self> };
+    const ACTS: &'static Acts = &Acts {
+        call: call_in::<Self>,
+        kill: kill_in::<Self>,
+        is_ghost: is_ghost_in::<Self>,
+        drop: drop_in::<Self>,
+    };
 
-    fn call(self);
+    fn call(self, counts: Counts) -> End;
+
+    fn kill(&self) -> bool {
+        true
+    }
+
+    fn is_ghost(&self) -> bool {
+        false
+    }
+}
+
+/// What stands in the line for a task with a handle.
+pub(crate) trait Errand {
+    /// Runs the task, if it is still there.
+    fn run(self, counts: Counts) -> End;
+
+    /// Makes sure that the task will not run. False if it would not have run anyway. Drops nothing:
+    /// that comes with the errand.
+    fn kill(&self) -> bool;
+
+    /// Whether the task would not run.
+    fn is_ghost(&self) -> bool;
+}
+
+struct RunErrand<E>(E);
+
+impl<E: Errand> Call for RunErrand<E> {
+    fn call(self, counts: Counts) -> End {
+        self.0.run(counts)
+    }
+
+    fn kill(&self) -> bool {
+        self.0.kill()
+    }
+
+    fn is_ghost(&self) -> bool {
+        self.0.is_ghost()
+    }
 }
 
 impl<F: FnOnce()> Call for F {
-    fn call(self) {
+    fn call(self, _: Counts) -> End {
         self();
+        End::Completed
     }
 }
 
 impl<F: FnOnce()> Call for BoxedClosure<F> {
-    fn call(self) {
+    fn call(self, _: Counts) -> End {
         (*self.0)();
+        End::Completed
     }
 }
 
@@ -116,10 +184,26 @@ const fn fits<F>() -> bool {
 /// # Safety
 ///
 /// The room holds a `C`, which is moved out.
-unsafe fn call_in<C: Call>(room: *mut Room) {
+unsafe fn call_in<C: Call>(room: *mut Room, counts: Counts) -> End {
     // SAFETY: by the caller's word the room holds a `C` that nobody else will move out.
     let closure = unsafe { room.cast::<C>().read() };
-    closure.call();
+    closure.call(counts)
+}
+
+/// # Safety
+///
+/// The room holds a `C`.
+unsafe fn kill_in<C: Call>(room: *const Room) -> bool {
+    // SAFETY: by the caller's word the room holds a `C`.
+    unsafe { &*room.cast::<C>() }.kill()
+}
+
+/// # Safety
+///
+/// The room holds a `C`.
+unsafe fn is_ghost_in<C: Call>(room: *const Room) -> bool {
+    // SAFETY: by the caller's word the room holds a `C`.
+    unsafe { &*room.cast::<C>() }.is_ghost()
 }
 
 /// # Safety
@@ -158,7 +242,7 @@ mod tests {
     #[test]
     fn a_task_is_called_once_and_drops_its_captures() {
         let check = |task: Task, _: &Arc<()>, calls: &Arc<AtomicUsize>| {
-            task.call();
+            assert_eq!(task.call(Counts::Ticket), End::Completed);
             assert_eq!(calls.load(Ordering::Relaxed), 1);
         };
         with_size::<0>(check);
@@ -221,7 +305,8 @@ mod tests {
             let _inside = inside;
             panic!("on purpose");
         });
-        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| task.call()));
+        let outcome =
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| task.call(Counts::Ticket)));
         assert!(outcome.is_err());
         assert_eq!(Arc::strong_count(&token), 1);
     }

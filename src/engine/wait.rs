@@ -167,7 +167,7 @@ impl Wake for Bell {
 }
 
 #[cfg(not(loom))]
-fn this_thread() -> Waker {
+pub(crate) fn this_thread() -> Waker {
     thread_local! {
         // One allocation per thread, not per wait.
         static WAKER: Waker = Arc::new(Bell(thread::current())).into();
@@ -177,6 +177,6 @@ fn this_thread() -> Waker {
 }
 
 #[cfg(loom)]
-fn this_thread() -> Waker {
+pub(crate) fn this_thread() -> Waker {
     Arc::new(Bell(thread::current())).into()
 }

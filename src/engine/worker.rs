@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::crew::{Acts, Did, Next, Rest};
 use super::lane::Claim;
 use super::line::Stretch;
-use super::run::{End, contain};
+use super::run::{Counts, End, contain};
 use super::sync::thread::JoinHandle;
 use super::sync::{lock, now, park, thread};
 use super::wait::look;
@@ -108,7 +108,7 @@ impl<W: Work> Worker<'_, W> {
     fn run_one(&mut self, job: W::Job) -> Did<W::Job> {
         self.idle_since = None;
         let begin = now();
-        let end = self.run(job);
+        let end = self.run(job).uncounted();
         Did::Run { end, nanos: nanos_since(begin) }
     }
 
@@ -116,11 +116,11 @@ impl<W: Work> Worker<'_, W> {
     fn drive(&mut self, first: W::Job, mut stretch: Stretch<W::Job>) -> Did<W::Job> {
         self.idle_since = None;
         let (begin, mut tasks, mut timed) = (now(), 1, None);
-        let mut last = Some(self.run(first));
-        while last != Some(End::Panicked) {
+        let mut last = self.run(first).uncounted();
+        while matches!(last, None | Some(End::Completed)) {
             match stretch.next(&self.engine.lane, last.is_some()) {
                 Ok(job) => {
-                    last = Some(self.run(job));
+                    last = self.run(job).uncounted();
                     tasks += 1;
                 }
                 Err(Claim::Dry) => {
@@ -167,9 +167,9 @@ impl<W: Work> Worker<'_, W> {
         let origin = W::origin(&job);
         let (engine, state) = (self.engine, &mut self.state);
         let end = engine.hooks().run(&self.name, origin, || {
-            engine.work.run(state.get_or_insert_with(|| engine.work.prepare()), job);
+            engine.work.run(state.get_or_insert_with(|| engine.work.prepare()), job, Counts::Ticket)
         });
-        if end == End::Panicked {
+        if end.is_panic() {
             // What a panic left behind may be half done, so the next task gets a new state.
             contain(|| drop(self.state.take()));
         }

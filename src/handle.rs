@@ -1,0 +1,176 @@
+//! `JoinHandle`: the result of a task, joined or awaited.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use crate::engine::{self, Joinable};
+use crate::error::JoinError;
+
+/// A handle to a task: [`join`](JoinHandle::join) it, or await it on any executor. Dropped, the task
+/// runs on, unless [`cancel_on_drop`](JoinHandle::cancel_on_drop) says otherwise.
+///
+/// When the result is there, everything the task owned has been dropped, and the task is counted
+/// as completed.
+///
+/// # Waiting inside a task
+///
+/// A task may join another task of its own pool, or of another formic pool, whatever the number of
+/// workers and the bound of the queue: if nobody has begun with it, the joining worker runs it itself,
+/// on its own stack. It runs that task and no other, so the stack grows as it would by plain calls:
+/// by one task for each join inside a join. If the task runs elsewhere, the worker waits for it.
+///
+/// # Examples
+///
+/// ```
+/// let pool = formic::Pool::new(2);
+/// let handle = pool.spawn(|| 6 * 7)?;
+/// assert_eq!(handle.join()?, 42);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "a dropped handle lets its task run on unheard; use `submit` if that is meant"]
+pub struct JoinHandle<T> {
+    /// Gone once the outcome has been collected.
+    parcel: Option<Arc<dyn Joinable<T>>>,
+    cancel_on_drop: bool,
+}
+
+impl<T> JoinHandle<T> {
+    pub(crate) fn new(parcel: Arc<dyn Joinable<T>>) -> Self {
+        JoinHandle { parcel: Some(parcel), cancel_on_drop: false }
+    }
+
+    /// Waits for the result.
+    ///
+    /// # Errors
+    ///
+    /// If the task panicked, or was cancelled before it was started.
+    #[doc(alias = "Wait")]
+    #[doc(alias = "Value")]
+    pub fn join(mut self) -> Result<T, JoinError> {
+        self.wait(None).unwrap_or(Err(JoinError::Cancelled))
+    }
+
+    /// Waits for the result for up to `time`.
+    ///
+    /// # Errors
+    ///
+    /// The outer error is the handle itself, if the time is over; the inner one as in
+    /// [`join`](JoinHandle::join).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::sync::mpsc;
+    /// use std::time::Duration;
+    ///
+    /// let pool = formic::Pool::new(1);
+    /// let (open, door) = mpsc::channel::<()>();
+    /// let handle = pool.spawn(move || door.recv().is_err())?;
+    /// let handle = handle.join_timeout(Duration::from_millis(1)).unwrap_err();
+    /// drop(open);
+    /// assert!(handle.join()?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "ProcessTimed")]
+    pub fn join_timeout(mut self, time: Duration) -> Result<Result<T, JoinError>, Self> {
+        match self.wait(Instant::now().checked_add(time)) {
+            Some(outcome) => Ok(outcome),
+            None => Err(self),
+        }
+    }
+
+    fn wait(&mut self, deadline: Option<Instant>) -> Option<Result<T, JoinError>> {
+        let outcome = engine::wait_for(self.parcel.as_ref()?, deadline)?;
+        self.parcel = None;
+        Some(outcome)
+    }
+
+    /// Whether the outcome is there. Then [`join`](JoinHandle::join) does not wait.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.parcel.as_ref().is_none_or(|parcel| parcel.is_done())
+    }
+
+    /// Has the task dropped, with everything it owns, if nobody has begun with it: then it never
+    /// runs, its place is free at once, the outcome is [`JoinError::Cancelled`], and this returns
+    /// true. Otherwise the task is asked to stop, which it can hear by
+    /// [`formic::is_cancelled`](crate::is_cancelled); the outcome is what it makes of that.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::Pool;
+    ///
+    /// let pool = Pool::new(1);
+    /// let running = pool.spawn(|| {
+    ///     while !formic::is_cancelled() {
+    ///         std::thread::yield_now();
+    ///     }
+    ///     "stopped"
+    /// })?;
+    /// while pool.busy() == 0 {
+    ///     std::thread::yield_now();
+    /// }
+    /// let queued = pool.spawn(|| "never")?;
+    /// assert!(queued.cancel());
+    /// assert!(queued.join().unwrap_err().is_cancelled());
+    /// assert!(!running.cancel());
+    /// assert_eq!(running.join()?, "stopped");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "abort")]
+    #[doc(alias = "Cancel")]
+    #[allow(clippy::must_use_candidate, reason = "what is asked for is the cancelling")]
+    pub fn cancel(&self) -> bool {
+        self.parcel.as_ref().is_some_and(|parcel| parcel.cancel())
+    }
+
+    /// Cancels the task when the handle is dropped before the result was taken.
+    pub fn cancel_on_drop(mut self) -> Self {
+        self.cancel_on_drop = true;
+        self
+    }
+}
+
+/// Whether somebody has asked the task that the calling thread runs to stop: by
+/// [`JoinHandle::cancel`]. Always false outside of a spawned task.
+#[must_use]
+#[doc(alias = "IsCancelled")]
+pub fn is_cancelled() -> bool {
+    engine::is_cancelled()
+}
+
+impl<T> Future for JoinHandle<T> {
+    type Output = Result<T, JoinError>;
+
+    /// # Panics
+    ///
+    /// If polled again after it was ready.
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let Some(parcel) = &self.parcel else {
+            panic!("a join handle was polled after it had given its result")
+        };
+        engine::help_out(parcel);
+        let Some(outcome) = parcel.collect(context.waker()) else { return Poll::Pending };
+        self.parcel = None;
+        Poll::Ready(outcome)
+    }
+}
+
+impl<T> Drop for JoinHandle<T> {
+    fn drop(&mut self) {
+        if self.cancel_on_drop {
+            self.cancel();
+        }
+    }
+}
+
+impl<T> fmt::Debug for JoinHandle<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JoinHandle").field("finished", &self.is_finished()).finish_non_exhaustive()
+    }
+}
