@@ -89,7 +89,7 @@ where
 }
 
 /// A spawned closure's place in the line.
-struct Spawned<F, T>(Slip<Closures, F, T>)
+pub(crate) struct Spawned<F, T>(pub(crate) Slip<Closures, F, T>)
 where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static;

@@ -14,11 +14,13 @@ use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::sync::{Condvar, Mutex};
 use loom::thread;
 
-use super::lane::{Claim, Lane};
-use super::line::Line;
-use super::sync::now;
-use super::{Counts, End, Ended, Engine, Hooks, Patience, Settings, Work};
+use crate::engine::lane::{Claim, Lane};
+use crate::engine::line::Line;
+use crate::engine::sync::now;
+use crate::engine::{Counts, End, Ended, Engine, Hooks, Patience, Settings, Work};
 use crate::error::Refused;
+
+mod handles;
 
 /// What the tasks of a model do: they count themselves, and how many run at once. The job
 /// [`BLOCKS`] waits until somebody calls [`Count::release`], which the job [`RELEASES`] does.
@@ -158,8 +160,8 @@ fn a_ticket_is_taken_once_or_sealed() {
 #[test]
 fn a_block_is_not_used_again_while_somebody_reads_it() {
     explore(|| {
-        let lane = super::sync::Arc::new(Lane::new());
-        let mut line = Line::new(super::sync::Arc::clone(&lane));
+        let lane = crate::engine::sync::Arc::new(Lane::new());
+        let mut line = Line::new(crate::engine::sync::Arc::clone(&lane));
         line.push(1);
         line.push(2);
         let (first, mut stretch) = line.open().unwrap();
