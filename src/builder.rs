@@ -1,12 +1,15 @@
 //! The builder: every setting, checked once.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::ops::{RangeInclusive, RangeToInclusive};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::{Engine, Hooks, MAX_WORKERS, Settings};
+use crate::control::Control;
+use crate::engine::{Engine, Hooks, MAX_WORKERS, Patience, Settings, Work};
 use crate::error::{BuildError, TaskPanic};
+use crate::fn_pool::{Calls, FnPool};
 use crate::pool::{Closures, Pool};
 
 /// The queue of a pool that was not told otherwise.
@@ -79,7 +82,7 @@ impl From<RangeInclusive<usize>> for Workers {
 /// ```
 #[derive(Clone)]
 #[must_use = "a builder does nothing until it is built"]
-pub struct Builder {
+pub struct Builder<P = Pool> {
     workers: Workers,
     unlimited: bool,
     queue: Option<usize>,
@@ -91,12 +94,16 @@ pub struct Builder {
     name: String,
     stack_size: Option<usize>,
     hooks: Hooks,
+    /// What will be built.
+    pool: PhantomData<fn() -> P>,
 }
 
 impl Builder {
     /// The most workers that a pool of threads may have, also an unlimited one.
     pub const MAX_WORKERS: usize = MAX_WORKERS;
+}
 
+impl<P> Builder<P> {
     pub(crate) fn new() -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Builder {
@@ -111,6 +118,7 @@ impl Builder {
             name: "formic".to_owned(),
             stack_size: None,
             hooks: Hooks::default(),
+            pool: PhantomData,
         }
     }
 
@@ -228,19 +236,16 @@ impl Builder {
         self
     }
 
-    /// Checks the settings and makes the pool. Starts the minimum and what
-    /// [`prestart`](Builder::prestart) asks for; the other workers are started on demand.
-    ///
-    /// # Errors
-    ///
-    /// A [`BuildError`] that names the setting and its value.
-    pub fn build(self) -> Result<Pool, BuildError> {
+    /// Checks the settings, makes the engine, and starts the first workers.
+    pub(crate) fn start<W: Work>(self, work: W) -> Result<Started<W>, BuildError> {
         let (when_full, first) = (self.when_full, self.prestart);
         let settings = self.check()?;
         let first = first.max(settings.minimum);
-        let pool = Pool::from_engine(Engine::new(settings, Closures), when_full);
-        pool.start_workers(first).map_err(BuildError::Thread)?;
-        Ok(pool)
+        let engine = Engine::new(settings, work);
+        let control = Control::new(Arc::clone(&engine));
+        let started = Started { engine, control, when_full };
+        started.control.start_workers(first).map_err(BuildError::Thread)?;
+        Ok(started)
     }
 
     fn check(self) -> Result<Settings, BuildError> {
@@ -273,6 +278,52 @@ impl Builder {
             #[cfg(test)]
             faults: None,
         })
+    }
+}
+
+impl Builder<Pool> {
+    /// Checks the settings and makes the pool. Starts the minimum and what
+    /// [`prestart`](Builder::prestart) asks for; the other workers are started on demand.
+    ///
+    /// # Errors
+    ///
+    /// A [`BuildError`] that names the setting and its value.
+    pub fn build(self) -> Result<Pool, BuildError> {
+        self.start(Closures).map(Pool::from_started)
+    }
+}
+
+impl<T, R> Builder<FnPool<T, R>>
+where
+    T: Send + 'static,
+    R: Send + 'static,
+{
+    /// Checks the settings and makes a pool of one function. Starts the minimum and what
+    /// [`prestart`](Builder::prestart) asks for; the other workers are started on demand.
+    ///
+    /// # Errors
+    ///
+    /// A [`BuildError`] that names the setting and its value.
+    pub fn build<F>(self, function: F) -> Result<FnPool<T, R>, BuildError>
+    where
+        F: Fn(T) -> R + Send + Sync + 'static,
+    {
+        self.build_with_state(|| (), move |(), argument| function(argument))
+    }
+
+    /// As [`build`](Builder::build), for a function with a state per worker; see
+    /// [`FnPool::with_state`].
+    ///
+    /// # Errors
+    ///
+    /// A [`BuildError`] that names the setting and its value.
+    pub fn build_with_state<S, I, F>(self, init: I, function: F) -> Result<FnPool<T, R>, BuildError>
+    where
+        S: 'static,
+        I: Fn() -> S + Send + Sync + 'static,
+        F: Fn(&mut S, T) -> R + Send + Sync + 'static,
+    {
+        self.start(Calls::new(init, function)).map(FnPool::from_started)
     }
 }
 
@@ -314,7 +365,32 @@ fn check_preallocate(queue: Option<usize>, unlimited: bool) -> Result<(), BuildE
     }
 }
 
-impl fmt::Debug for Builder {
+/// What every kind of pool is made of.
+pub(crate) struct Started<W: Work> {
+    pub(crate) engine: Arc<Engine<W>>,
+    pub(crate) control: Control,
+    pub(crate) when_full: WhenFull,
+}
+
+impl<W: Work> Started<W> {
+    /// What a submitter does when there is no place.
+    pub(crate) fn patience(&self) -> Patience {
+        match self.when_full {
+            WhenFull::Wait => Patience::Until(None),
+            WhenFull::Refuse => Patience::None,
+            WhenFull::CallerRuns => Patience::RunHere,
+        }
+    }
+}
+
+/// The last handle is gone: the pool closes, and what was accepted still runs.
+impl<W: Work> Drop for Started<W> {
+    fn drop(&mut self) {
+        self.control.close();
+    }
+}
+
+impl<P> fmt::Debug for Builder<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Builder")
             .field("workers", &self.workers)

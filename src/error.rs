@@ -364,7 +364,7 @@ impl Error for ReopenError {
 #[non_exhaustive]
 pub enum JoinError {
     /// It was dropped before it was started: by its handle, by
-    /// [`discard`](crate::Pool::discard), or with its pool.
+    /// [`discard`](crate::Control::discard), or with its pool.
     Cancelled,
     /// It panicked.
     Panicked(TaskPanic),
@@ -423,6 +423,53 @@ impl Error for JoinError {
         }
     }
 }
+
+/// Why a call has no result.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum CallError<T> {
+    /// Nobody has begun with it, and it will not be run: the argument comes back.
+    Refused(SubmitError<T>),
+    /// Its time is over, and it is running: it has been asked to stop, and its result will be
+    /// dropped.
+    TimedOut,
+    /// It was dropped before it was started.
+    Cancelled,
+    /// It panicked.
+    Panicked(TaskPanic),
+}
+
+impl<T> CallError<T> {
+    /// The argument, if nobody has begun with it.
+    pub fn into_argument(self) -> Option<T> {
+        match self {
+            CallError::Refused(error) => Some(error.into_task()),
+            _ => None,
+        }
+    }
+}
+
+impl<T> From<JoinError> for CallError<T> {
+    fn from(error: JoinError) -> Self {
+        match error {
+            JoinError::Cancelled => CallError::Cancelled,
+            JoinError::Panicked(panic) => CallError::Panicked(panic),
+        }
+    }
+}
+
+impl<T> fmt::Display for CallError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CallError::Refused(error) => write!(f, "the call was refused: {}", error.reason()),
+            CallError::TimedOut => f.write_str("the call took too long and was asked to stop"),
+            CallError::Cancelled => f.write_str("the call was cancelled before it was started"),
+            CallError::Panicked(panic) => panic.fmt(f),
+        }
+    }
+}
+
+impl<T: fmt::Debug> Error for CallError<T> {}
 
 /// The panic of a task: what it was, and where.
 ///

@@ -83,7 +83,7 @@ impl<T> JoinHandle<T> {
         }
     }
 
-    fn wait(&mut self, deadline: Option<Instant>) -> Option<Result<T, JoinError>> {
+    pub(crate) fn wait(&mut self, deadline: Option<Instant>) -> Option<Result<T, JoinError>> {
         let outcome = engine::wait_for(self.parcel.as_ref()?, deadline)?;
         self.parcel = None;
         Some(outcome)

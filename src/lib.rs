@@ -51,7 +51,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! **Wait for everything, and go on.** [`wait_idle`](Pool::wait_idle) leaves the pool open.
+//! **Wait for everything, and go on.** [`wait_idle`](Control::wait_idle) leaves the pool open.
 //!
 //! **Shut down with a deadline.** What was accepted is run, and the threads are joined.
 //!
@@ -67,27 +67,31 @@
 //!
 //! **Hear of panics.** A panic costs one task. Rust prints it; [`Builder::on_panic`] gets it.
 //!
-//! **Change the size while it works.** [`resize`](Pool::resize) acts at once, in both directions.
+//! **Change the size while it works.** [`resize`](Control::resize) acts at once, in both directions.
 //!
 //! # What it promises
 //!
 //! An accepted task runs exactly once, in the order it was accepted. Never more tasks run than the
 //! capacity says. A task may submit to its own pool: it never waits there. An idle pool uses no
-//! CPU at all. [`stats`](Pool::stats) always add up. A thread that cannot be started is an error if
+//! CPU at all. [`stats`](Control::stats) always add up. A thread that cannot be started is an error if
 //! the pool has no worker, and otherwise only a slower pool.
 
 mod pool; // closures on threads
 mod builder; // .. and every setting
 mod handle; // .. and their results
+mod fn_pool; // one function, many arguments
+mod control; // figures, size and ends of every pool
 mod engine; // what makes any pool run
 mod error; // what can go wrong, one type per act
 mod stats; // figures that add up
 
 pub use builder::{Builder, WhenFull, Workers};
+pub use control::Control;
 pub use error::{
-    BuildError, JoinError, PrestartError, Refused, ReopenError, ResizeError, StillRunning,
-    SubmitError, TaskPanic,
+    BuildError, CallError, JoinError, PrestartError, Refused, ReopenError, ResizeError,
+    StillRunning, SubmitError, TaskPanic,
 };
+pub use fn_pool::FnPool;
 pub use handle::{JoinHandle, is_cancelled};
 pub use pool::{Permit, Pool};
 pub use stats::Stats;

@@ -1,25 +1,23 @@
 //! `Pool`: closures on threads.
 
 use std::fmt;
-use std::io;
+use std::ops::Deref;
 use std::panic::Location;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::builder::{Builder, WhenFull};
+use crate::builder::{Builder, Started};
+use crate::control::{Control, deadline};
 use crate::engine::task::{Errand, Task};
-use crate::engine::{
-    Counts, End, Ended, Engine, Held, MAX_WORKERS, Parcel, Patience, Slip, Unpack, Work,
-};
-use crate::error::{PrestartError, Refused, ReopenError, ResizeError, StillRunning, SubmitError};
+use crate::engine::{Counts, End, Engine, Held, Parcel, Patience, Slip, Unpack, Work};
+use crate::error::{Refused, SubmitError};
 use crate::handle::JoinHandle;
-use crate::stats::Stats;
 
 /// A pool of worker threads that run closures.
 ///
 /// A clone is another handle to the same pool and costs next to nothing. When the last handle is
 /// dropped, the pool closes: what was accepted still runs, in the background, and the workers go
-/// when they are through. Use [`drain`](Pool::drain) to wait for that.
+/// when they are through. Use [`drain`](Control::drain) to wait for that.
 ///
 /// # Examples
 ///
@@ -43,13 +41,8 @@ use crate::stats::Stats;
 #[derive(Clone)]
 #[doc(alias = "ThreadPool")]
 pub struct Pool {
-    handle: Arc<Handle>,
-}
-
-/// What all clones share; dropped with the last of them, while workers may go on.
-struct Handle {
-    engine: Arc<Engine<Closures>>,
-    when_full: WhenFull,
+    /// What all clones share; dropped with the last of them, while workers may go on.
+    shared: Arc<Started<Closures>>,
 }
 
 /// What the workers of a [`Pool`] do: they call closures.
@@ -112,12 +105,6 @@ where
     }
 }
 
-impl Drop for Handle {
-    fn drop(&mut self) {
-        self.engine.close();
-    }
-}
-
 impl Pool {
     /// A pool of up to `workers` threads, started on demand, with the defaults of
     /// [`builder`](Pool::builder) for everything else. Starts no thread.
@@ -156,16 +143,12 @@ impl Pool {
         Builder::new()
     }
 
-    pub(crate) fn from_engine(engine: Arc<Engine<Closures>>, when_full: WhenFull) -> Self {
-        Pool { handle: Arc::new(Handle { engine, when_full }) }
-    }
-
-    pub(crate) fn start_workers(&self, workers: usize) -> io::Result<()> {
-        self.engine().prestart(workers)
+    pub(crate) fn from_started(started: Started<Closures>) -> Self {
+        Pool { shared: Arc::new(started) }
     }
 
     fn engine(&self) -> &Arc<Engine<Closures>> {
-        &self.handle.engine
+        &self.shared.engine
     }
 
     // ---- Submitting -----------------------------------------------------------------------------
@@ -197,7 +180,7 @@ impl Pool {
     #[doc(alias = "execute")]
     #[doc(alias = "Put")]
     pub fn submit<F: FnOnce() + Send + 'static>(&self, task: F) -> Result<(), SubmitError<F>> {
-        self.submit_with(task, self.patience())
+        self.submit_with(task, self.shared.patience())
     }
 
     /// As [`submit`](Pool::submit), but never waits and never runs the closure here.
@@ -271,7 +254,7 @@ impl Pool {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        self.spawn_with(task, self.patience())
+        self.spawn_with(task, self.shared.patience())
     }
 
     /// As [`spawn`](Pool::spawn), but never waits and never runs the closure here.
@@ -303,14 +286,6 @@ impl Pool {
             }
         }
         Ok(JoinHandle::new(parcel))
-    }
-
-    fn patience(&self) -> Patience {
-        match self.handle.when_full {
-            WhenFull::Wait => Patience::Until(None),
-            WhenFull::Refuse => Patience::None,
-            WhenFull::CallerRuns => Patience::RunHere,
-        }
     }
 
     /// Waits for a place and holds it, so that the task to be submitted can be made afterwards.
@@ -399,309 +374,14 @@ impl Pool {
     fn admit_with(&self, patience: Patience) -> Result<Permit<'_>, Refused> {
         self.engine().admit(patience).map(|held| Permit { held })
     }
+}
 
-    // ---- Figures --------------------------------------------------------------------------------
+impl Deref for Pool {
+    type Target = Control;
 
-    /// All figures at one instant.
-    #[must_use]
-    pub fn stats(&self) -> Stats {
-        self.engine().stats()
-    }
-
-    /// How many workers there may be; [`usize::MAX`] for an unlimited pool.
-    #[must_use]
-    #[doc(alias = "Cap")]
-    #[doc(alias = "max_count")]
-    pub fn capacity(&self) -> usize {
-        self.stats().capacity
-    }
-
-    /// How many workers there are. A worker counts until it is gone, that is, until
-    /// [`Builder::on_worker_stop`] has returned.
-    #[must_use]
-    #[doc(alias = "GetSize")]
-    pub fn workers(&self) -> usize {
-        self.stats().workers
-    }
-
-    /// How many tasks are running.
-    #[must_use]
-    #[doc(alias = "Running")]
-    #[doc(alias = "active_count")]
-    pub fn busy(&self) -> usize {
-        self.stats().busy
-    }
-
-    /// How many workers run no task.
-    #[must_use]
-    pub fn idle(&self) -> usize {
-        self.stats().idle
-    }
-
-    /// How many more tasks could run at once: the capacity less those that run.
-    #[must_use]
-    #[doc(alias = "Free")]
-    pub fn free(&self) -> usize {
-        let stats = self.stats();
-        stats.capacity.saturating_sub(stats.busy)
-    }
-
-    /// How many tasks wait for a worker.
-    #[must_use]
-    #[doc(alias = "QueueLength")]
-    #[doc(alias = "queued_count")]
-    pub fn queued(&self) -> usize {
-        self.stats().queued
-    }
-
-    /// How many submitters wait for a place.
-    #[must_use]
-    #[doc(alias = "Waiting")]
-    pub fn waiting(&self) -> usize {
-        self.stats().waiting
-    }
-
-    /// Whether the pool refuses new tasks.
-    #[must_use]
-    #[doc(alias = "IsClosed")]
-    pub fn is_closed(&self) -> bool {
-        self.engine().is_closed()
-    }
-
-    // ---- Size -----------------------------------------------------------------------------------
-
-    /// Changes how many workers there may be. Acts at once: a larger capacity starts workers for
-    /// what waits and lets waiting submitters in; a smaller one sends idle workers away now and
-    /// busy ones when their task has ended, and no task begins that would be one too many.
-    ///
-    /// A pool built [`unlimited`](Builder::unlimited) has the given capacity from then on. A pool
-    /// built with [`preallocate`](Builder::preallocate) reserves what the new capacity needs.
-    /// May be called from anywhere, also from a task of the pool, and on a closed pool.
-    ///
-    /// # Errors
-    ///
-    /// If `workers` is zero, below the pool's minimum, or above [`Builder::MAX_WORKERS`]. Then
-    /// nothing has changed.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let pool = formic::Pool::new(2);
-    /// pool.resize(16)?;
-    /// assert_eq!(pool.capacity(), 16);
-    /// assert!(pool.resize(0).is_err());
-    /// # Ok::<(), formic::ResizeError>(())
-    /// ```
-    #[doc(alias = "Tune")]
-    #[doc(alias = "SetSize")]
-    #[doc(alias = "set_num_threads")]
-    pub fn resize(&self, workers: usize) -> Result<(), ResizeError> {
-        let minimum = self.engine().minimum();
-        if workers == 0 {
-            return Err(ResizeError::NoWorkers);
-        }
-        if workers < minimum {
-            return Err(ResizeError::BelowMinimum { workers, minimum });
-        }
-        if workers > MAX_WORKERS {
-            return Err(ResizeError::TooManyWorkers { workers, limit: MAX_WORKERS });
-        }
-        self.engine().resize(workers);
-        Ok(())
-    }
-
-    /// Starts workers until there are `workers` of them, so that the tasks to come find them.
-    ///
-    /// # Errors
-    ///
-    /// If that is above the capacity, the pool is closed, or a thread could not be started.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let pool = formic::Pool::new(4);
-    /// pool.prestart(3)?;
-    /// assert_eq!(pool.workers(), 3);
-    /// # Ok::<(), formic::PrestartError>(())
-    /// ```
-    #[doc(alias = "warm_up")]
-    pub fn prestart(&self, workers: usize) -> Result<(), PrestartError> {
-        let capacity = self.capacity().min(MAX_WORKERS);
-        if workers > capacity {
-            return Err(PrestartError::AboveCapacity { workers, capacity });
-        }
-        if self.is_closed() {
-            return Err(PrestartError::Closed);
-        }
-        self.start_workers(workers).map_err(PrestartError::Thread)
-    }
-
-    // ---- Ends -----------------------------------------------------------------------------------
-
-    /// Waits until no accepted task is left: none queued, none running. The pool stays open, so
-    /// there may be new ones when this returns.
-    ///
-    /// # Errors
-    ///
-    /// [`StillRunning`], at once, if called by a task of the same pool: it would wait for itself.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let pool = formic::Pool::new(2);
-    /// pool.submit(|| ())?;
-    /// pool.wait_idle()?;
-    /// assert_eq!(pool.stats().completed, 1);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[doc(alias = "WaitAll")]
-    #[doc(alias = "join")]
-    pub fn wait_idle(&self) -> Result<(), StillRunning> {
-        self.engine().wait_until(Ended::Tasks, None)
-    }
-
-    /// [`wait_idle`](Pool::wait_idle) as a future, for any executor.
-    ///
-    /// # Errors
-    ///
-    /// As [`wait_idle`](Pool::wait_idle).
-    pub async fn wait_idle_async(&self) -> Result<(), StillRunning> {
-        self.engine().until(Ended::Tasks).await
-    }
-
-    /// Refuses new tasks from now on. Waiting submitters get their task back with `Closed`. What
-    /// was accepted still runs; then the workers go. Does not wait; closing twice does no harm.
-    ///
-    /// A [`Permit`] that is out still counts as accepted: its task will run.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let pool = formic::Pool::new(1);
-    /// pool.close();
-    /// assert!(pool.is_closed());
-    /// assert!(pool.submit(|| ()).is_err());
-    /// ```
-    #[doc(alias = "shutdown")]
-    pub fn close(&self) {
-        self.engine().close();
-    }
-
-    /// Closes the pool and waits until everything accepted has run and every worker's thread has
-    /// been joined. A [`Permit`] that is out is waited for, too.
-    ///
-    /// # Errors
-    ///
-    /// [`StillRunning`], at once, if called by a task of the same pool: it would wait for itself.
-    /// Then the pool is not closed.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let pool = formic::Pool::new(2);
-    /// for _ in 0..100 {
-    ///     pool.submit(|| ())?;
-    /// }
-    /// pool.drain()?;
-    /// assert_eq!((pool.stats().completed, pool.workers()), (100, 0));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[doc(alias = "Release")]
-    #[doc(alias = "shutdown")]
-    #[doc(alias = "awaitTermination")]
-    pub fn drain(&self) -> Result<(), StillRunning> {
-        self.drain_until(None)
-    }
-
-    /// As [`drain`](Pool::drain), for up to `time`. May be called again; the pool stays closed.
-    ///
-    /// # Errors
-    ///
-    /// [`StillRunning`] says how much was left when the time was over; also, at once, if called
-    /// by a task of the same pool.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::sync::mpsc;
-    /// use std::time::Duration;
-    ///
-    /// let pool = formic::Pool::new(1);
-    /// let (open, door) = mpsc::channel::<()>();
-    /// pool.submit(move || drop(door.recv()))?;
-    /// let left = pool.drain_timeout(Duration::from_millis(5)).unwrap_err();
-    /// assert_eq!(left.running() + left.queued(), 1);
-    /// drop(open);
-    /// pool.drain()?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[doc(alias = "ReleaseTimeout")]
-    pub fn drain_timeout(&self, time: Duration) -> Result<(), StillRunning> {
-        self.drain_until(deadline(time))
-    }
-
-    /// [`drain`](Pool::drain) as a future, for any executor. The pool is closed when the future is
-    /// first polled. Dropped, it waits no longer, and the pool stays closed.
-    ///
-    /// # Errors
-    ///
-    /// As [`drain`](Pool::drain).
-    pub async fn drain_async(&self) -> Result<(), StillRunning> {
-        self.engine().check_outside()?;
-        self.close();
-        self.engine().until(Ended::Workers).await
-    }
-
-    fn drain_until(&self, deadline: Option<Instant>) -> Result<(), StillRunning> {
-        self.engine().check_outside()?;
-        self.close();
-        self.engine().wait_until(Ended::Workers, deadline)
-    }
-
-    /// Drops every task that has not been started, and says how many. They count as cancelled.
-    /// The pool stays open or closed, as it was.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let pool = formic::Pool::new(1);
-    /// for _ in 0..100 {
-    ///     pool.submit(|| ())?;
-    /// }
-    /// let dropped = pool.discard();
-    /// pool.wait_idle()?;
-    /// let stats = pool.stats();
-    /// assert_eq!((stats.cancelled, stats.completed + stats.cancelled), (dropped as u64, 100));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[doc(alias = "Cancel")]
-    #[doc(alias = "shutdownNow")]
-    pub fn discard(&self) -> usize {
-        self.engine().discard()
-    }
-
-    /// Opens a drained pool again, with the same settings and the figures going on.
-    ///
-    /// # Errors
-    ///
-    /// If the pool is open, or closed but not at its end yet, or if a thread for the minimum could
-    /// not be started; in the last case it is open all the same.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let pool = formic::Pool::new(1);
-    /// pool.drain()?;
-    /// pool.reopen()?;
-    /// pool.submit(|| ())?;
-    /// pool.drain()?;
-    /// assert_eq!(pool.stats().completed, 1);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[doc(alias = "Reboot")]
-    #[doc(alias = "Reset")]
-    pub fn reopen(&self) -> Result<(), ReopenError> {
-        self.engine().reopen()
+    /// The figures, the size and the ends of the pool.
+    fn deref(&self) -> &Control {
+        &self.shared.control
     }
 }
 
@@ -713,7 +393,7 @@ impl fmt::Debug for Pool {
 
 /// A place in a pool, held for a task to come. Dropped, it goes to the next who waits.
 ///
-/// While a permit is out, the pool does not come to its end: [`Pool::drain`] waits for it, and at
+/// While a permit is out, the pool does not come to its end: [`Control::drain`] waits for it, and at
 /// least one worker stays.
 #[must_use = "a permit that is dropped gives its place back"]
 pub struct Permit<'a> {
@@ -765,9 +445,4 @@ impl fmt::Debug for Permit<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Permit").finish_non_exhaustive()
     }
-}
-
-/// The end of a wait; `None`, that is never, if the clock cannot tell it.
-fn deadline(time: Duration) -> Option<Instant> {
-    Instant::now().checked_add(time)
 }

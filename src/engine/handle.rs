@@ -125,6 +125,15 @@ where
         }
     }
 
+    /// Takes back what nobody has begun with; otherwise asks the task to stop.
+    pub(crate) fn take_back(&self) -> Option<P> {
+        self.stop.store(true, Ordering::Relaxed);
+        let packed = self.take()?;
+        self.engine.depart(Departure::Cancelled);
+        self.settle(Err(JoinError::Cancelled));
+        Some(packed)
+    }
+
     /// Runs the task on the calling thread, with what was taken from the parcel. It is counted
     /// before its outcome shows.
     pub(crate) fn run(

@@ -1,0 +1,353 @@
+//! `FnPool`: one function, many arguments.
+
+use std::fmt;
+use std::ops::Deref;
+use std::panic::Location;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::builder::{Builder, Started};
+use crate::control::{Control, deadline};
+use crate::engine::{Counts, End, Engine, Parcel, Patience, Slip, Unpack, Work};
+use crate::error::{CallError, Refused, SubmitError};
+use crate::handle::JoinHandle;
+
+/// A pool of worker threads that run one function with many arguments.
+///
+/// Submitting an argument costs no allocation. A clone is another handle to the same pool; when the
+/// last is dropped, the pool closes, and what was accepted still runs. The figures, the size and the
+/// ends are those of [`Control`].
+///
+/// # Examples
+///
+/// ```
+/// use formic::FnPool;
+///
+/// let squares = FnPool::new(4, |number: u64| number * number);
+/// assert_eq!(squares.call(12)?, 144);
+/// # Ok::<(), formic::CallError<u64>>(())
+/// ```
+#[doc(alias = "PoolWithFunc")]
+#[doc(alias = "tunny")]
+pub struct FnPool<T: Send + 'static, R: Send + 'static> {
+    shared: Arc<Started<Calls<T, R>>>,
+}
+
+/// What a worker calls: the function, with the worker's state inside.
+type Call<T, R> = Box<dyn FnMut(T) -> R>;
+
+/// An argument whose result somebody wants.
+type Spawned<T, R> = Parcel<Calls<T, R>, T, R>;
+
+/// What the workers of an [`FnPool`] do.
+pub(crate) struct Calls<T, R> {
+    /// Makes what a worker calls, on the worker's own thread.
+    make: Box<dyn Fn() -> Call<T, R> + Send + Sync>,
+}
+
+/// An argument in the line.
+pub(crate) enum Job<T: Send + 'static, R: Send + 'static> {
+    /// Nobody hears of the result.
+    Bare(T, &'static Location<'static>),
+    Spawned(Slip<Calls<T, R>, T, R>),
+}
+
+impl<T: Send + 'static, R: Send + 'static> Calls<T, R> {
+    pub(crate) fn new<S, I, F>(init: I, function: F) -> Self
+    where
+        S: 'static,
+        I: Fn() -> S + Send + Sync + 'static,
+        F: Fn(&mut S, T) -> R + Send + Sync + 'static,
+    {
+        let function = Arc::new(function);
+        let make = move || -> Call<T, R> {
+            let (mut state, function) = (init(), Arc::clone(&function));
+            Box::new(move |argument| function(&mut state, argument))
+        };
+        Calls { make: Box::new(make) }
+    }
+}
+
+impl<T: Send + 'static, R: Send + 'static> Work for Calls<T, R> {
+    type Job = Job<T, R>;
+    type State = Call<T, R>;
+
+    fn prepare(&self) -> Call<T, R> {
+        (self.make)()
+    }
+
+    fn run(&self, call: &mut Call<T, R>, job: Job<T, R>, counts: Counts) -> End {
+        match job {
+            Job::Bare(argument, _) => {
+                drop(call(argument));
+                End::Completed
+            }
+            Job::Spawned(slip) => slip.run(counts, call),
+        }
+    }
+
+    fn origin(job: &Job<T, R>) -> Option<&'static Location<'static>> {
+        match job {
+            Job::Bare(_, origin) => Some(origin),
+            Job::Spawned(_) => None,
+        }
+    }
+
+    fn kill(job: &Job<T, R>) -> bool {
+        match job {
+            Job::Bare(..) => true,
+            Job::Spawned(slip) => slip.kill(),
+        }
+    }
+
+    fn is_ghost(job: &Job<T, R>) -> bool {
+        match job {
+            Job::Bare(..) => false,
+            Job::Spawned(slip) => slip.is_ghost(),
+        }
+    }
+}
+
+impl<T: Send + 'static, R: Send + 'static> Unpack<T, R> for Calls<T, R> {
+    /// With a state of its own: that of the worker may be in use further up the stack.
+    fn unpack_here(&self, argument: T) -> R {
+        self.prepare()(argument)
+    }
+}
+
+impl<T: Send + 'static, R: Send + 'static> FnPool<T, R> {
+    /// A pool of up to `workers` threads, started on demand, that run `function`.
+    ///
+    /// # Panics
+    ///
+    /// If `workers` is zero or above [`Builder::MAX_WORKERS`]. Use the builder to get an error
+    /// instead.
+    #[must_use]
+    #[track_caller]
+    #[doc(alias = "NewPoolWithFunc")]
+    #[doc(alias = "NewFunc")]
+    pub fn new(workers: usize, function: impl Fn(T) -> R + Send + Sync + 'static) -> Self {
+        FnPool::with_state(workers, || (), move |(), argument| function(argument))
+    }
+
+    /// As [`new`](FnPool::new), for a function with a state: a connection, a buffer, a parser. Each
+    /// worker has its own, made by `init` on the worker's thread before its first task, so it need
+    /// not be [`Send`]; made anew after a panic; and dropped on that thread when the worker retires.
+    ///
+    /// A task that a joining worker runs itself, or that a submitter runs
+    /// ([`WhenFull::CallerRuns`](crate::WhenFull::CallerRuns)), gets a state of its own.
+    ///
+    /// # Panics
+    ///
+    /// As [`new`](FnPool::new).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::FnPool;
+    ///
+    /// let pool = FnPool::with_state(1, || 0, |calls: &mut u32, ()| {
+    ///     *calls += 1;
+    ///     *calls
+    /// });
+    /// assert_eq!(pool.call(())?, 1);
+    /// assert_eq!(pool.call(())?, 2);
+    /// # Ok::<(), formic::CallError<()>>(())
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn with_state<S: 'static>(
+        workers: usize,
+        init: impl Fn() -> S + Send + Sync + 'static,
+        function: impl Fn(&mut S, T) -> R + Send + Sync + 'static,
+    ) -> Self {
+        match FnPool::builder().workers(workers).build_with_state(init, function) {
+            Ok(pool) => pool,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// Every setting, one by one; then `build(function)` or `build_with_state(init, function)`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::FnPool;
+    ///
+    /// let pool = FnPool::builder().workers(2..=8).queue(64).build(|text: String| text.len())?;
+    /// assert_eq!(pool.call("formic".to_owned()).unwrap(), 6);
+    /// # Ok::<(), formic::BuildError>(())
+    /// ```
+    pub fn builder() -> Builder<FnPool<T, R>> {
+        Builder::new()
+    }
+
+    pub(crate) fn from_started(started: Started<Calls<T, R>>) -> Self {
+        FnPool { shared: Arc::new(started) }
+    }
+
+    fn engine(&self) -> &Arc<Engine<Calls<T, R>>> {
+        &self.shared.engine
+    }
+
+    /// Runs the function with this argument; nobody hears of its result. Waits for a place as
+    /// [`Pool::submit`](crate::Pool::submit) does. Costs no allocation.
+    ///
+    /// # Errors
+    ///
+    /// As [`Pool::submit`](crate::Pool::submit): the argument comes back.
+    #[inline]
+    #[track_caller]
+    #[doc(alias = "Invoke")]
+    pub fn submit(&self, argument: T) -> Result<(), SubmitError<T>> {
+        self.submit_with(argument, self.shared.patience())
+    }
+
+    /// As [`submit`](FnPool::submit), but never waits and never runs the function here.
+    ///
+    /// # Errors
+    ///
+    /// The argument comes back with the reason: `Full`, `Closed` or `NoWorker`.
+    #[inline]
+    #[track_caller]
+    #[doc(alias = "Serve")]
+    pub fn try_submit(&self, argument: T) -> Result<(), SubmitError<T>> {
+        self.submit_with(argument, Patience::None)
+    }
+
+    #[inline]
+    #[track_caller]
+    fn submit_with(&self, argument: T, patience: Patience) -> Result<(), SubmitError<T>> {
+        match self.engine().submit(Job::Bare(argument, Location::caller()), patience) {
+            Err((Job::Bare(argument, _), refused)) => Err(SubmitError::new(argument, refused)),
+            // The engine gives back what it was given.
+            Err((Job::Spawned(_), _)) | Ok(()) => Ok(()),
+        }
+    }
+
+    /// Runs the function with this argument and returns a handle to its result.
+    ///
+    /// # Errors
+    ///
+    /// As [`submit`](FnPool::submit): the argument comes back.
+    #[track_caller]
+    pub fn spawn(&self, argument: T) -> Result<JoinHandle<R>, SubmitError<T>> {
+        self.spawn_with(argument, self.shared.patience()).map(|parcel| JoinHandle::new(parcel))
+    }
+
+    /// As [`spawn`](FnPool::spawn), but never waits and never runs the function here.
+    ///
+    /// # Errors
+    ///
+    /// The argument comes back with the reason: `Full`, `Closed` or `NoWorker`.
+    #[track_caller]
+    pub fn try_spawn(&self, argument: T) -> Result<JoinHandle<R>, SubmitError<T>> {
+        self.spawn_with(argument, Patience::None).map(|parcel| JoinHandle::new(parcel))
+    }
+
+    #[track_caller]
+    fn spawn_with(
+        &self,
+        argument: T,
+        patience: Patience,
+    ) -> Result<Arc<Spawned<T, R>>, SubmitError<T>> {
+        let parcel = Parcel::new(self.engine(), argument, Location::caller());
+        let job = Job::Spawned(Slip(Arc::clone(&parcel)));
+        if let Err((_job, refused)) = self.engine().submit(job, patience) {
+            // Nobody else knows of the parcel, so what was packed is in it.
+            if let Some(argument) = parcel.take() {
+                return Err(SubmitError::new(argument, refused));
+            }
+        }
+        Ok(parcel)
+    }
+
+    /// Runs the function with this argument and waits for its result. A task that calls its own
+    /// pool runs the function itself if no worker has begun with it.
+    ///
+    /// # Errors
+    ///
+    /// If the call was refused (the argument comes back), cancelled, or panicked.
+    #[track_caller]
+    #[doc(alias = "Process")]
+    pub fn call(&self, argument: T) -> Result<R, CallError<T>> {
+        let handle = self.spawn(argument).map_err(CallError::Refused)?;
+        Ok(handle.join()?)
+    }
+
+    /// As [`call`](FnPool::call), for up to `time`, the wait for a place included. When the time is
+    /// over and nobody has begun with it, it is taken back. A call that runs is asked to stop, which
+    /// it can hear by [`formic::is_cancelled`](crate::is_cancelled); its worker serves on.
+    ///
+    /// # Errors
+    ///
+    /// As [`call`](FnPool::call); when the time is over, the argument comes back with `TimedOut`, or
+    /// [`CallError::TimedOut`] says that the call runs.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::{CallError, FnPool};
+    /// use std::time::Duration;
+    ///
+    /// let pool = FnPool::new(1, |()| {
+    ///     while !formic::is_cancelled() {
+    ///         std::thread::yield_now();
+    ///     }
+    /// });
+    /// let error = pool.call_timeout((), Duration::from_millis(10)).unwrap_err();
+    /// assert!(matches!(error, CallError::TimedOut | CallError::Refused(_)));
+    /// ```
+    #[track_caller]
+    #[doc(alias = "ProcessTimed")]
+    pub fn call_timeout(&self, argument: T, time: Duration) -> Result<R, CallError<T>> {
+        let end = deadline(time);
+        let parcel = self.spawn_with(argument, Patience::Until(end)).map_err(CallError::Refused)?;
+        if let Some(outcome) = JoinHandle::new(Arc::clone(&parcel) as _).wait(end) {
+            return Ok(outcome?);
+        }
+        match parcel.take_back() {
+            Some(argument) => {
+                Err(CallError::Refused(SubmitError::new(argument, Refused::TimedOut)))
+            }
+            None => Err(CallError::TimedOut),
+        }
+    }
+
+    /// [`call`](FnPool::call) as a future, for any executor. Dropped, the call is cancelled.
+    ///
+    /// # Errors
+    ///
+    /// As [`call`](FnPool::call).
+    #[doc(alias = "ProcessCtx")]
+    pub async fn call_async(&self, argument: T) -> Result<R, CallError<T>> {
+        let held = match self.engine().admit_async().await {
+            Ok(held) => held,
+            Err(refused) => return Err(CallError::Refused(SubmitError::new(argument, refused))),
+        };
+        let parcel = Parcel::new(self.engine(), argument, Location::caller());
+        held.put(Job::Spawned(Slip(Arc::clone(&parcel))));
+        Ok(JoinHandle::new(parcel).cancel_on_drop().await?)
+    }
+}
+
+impl<T: Send + 'static, R: Send + 'static> Clone for FnPool<T, R> {
+    fn clone(&self) -> Self {
+        FnPool { shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl<T: Send + 'static, R: Send + 'static> Deref for FnPool<T, R> {
+    type Target = Control;
+
+    /// The figures, the size and the ends of the pool.
+    fn deref(&self) -> &Control {
+        &self.shared.control
+    }
+}
+
+impl<T: Send + 'static, R: Send + 'static> fmt::Debug for FnPool<T, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FnPool").field("stats", &self.stats()).finish_non_exhaustive()
+    }
+}
