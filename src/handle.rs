@@ -83,6 +83,11 @@ impl<T> JoinHandle<T> {
         }
     }
 
+    /// What the handle is made of. The task runs on.
+    pub(crate) fn into_parcel(mut self) -> Option<Arc<dyn Joinable<T>>> {
+        self.parcel.take()
+    }
+
     pub(crate) fn wait(&mut self, deadline: Option<Instant>) -> Option<Result<T, JoinError>> {
         let outcome = engine::wait_for(self.parcel.as_ref()?, deadline)?;
         self.parcel = None;

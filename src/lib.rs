@@ -79,12 +79,14 @@
 mod pool; // closures on threads
 mod builder; // .. and every setting
 mod handle; // .. and their results
+mod batch; // .. of a group of them
 mod fn_pool; // one function, many arguments
 mod control; // figures, size and ends of every pool
 mod engine; // what makes any pool run
 mod error; // what can go wrong, one type per act
 mod stats; // figures that add up
 
+pub use batch::Batch;
 pub use builder::{Builder, WhenFull, Workers};
 pub use control::Control;
 pub use error::{
@@ -94,6 +96,7 @@ pub use error::{
 pub use fn_pool::FnPool;
 pub use handle::{JoinHandle, is_cancelled};
 pub use pool::{Permit, Pool};
+
 pub use stats::Stats;
 
 /// The README's program is a test, too.

@@ -6,6 +6,7 @@ use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::batch::Batch;
 use crate::builder::{Builder, Started};
 use crate::control::{Control, deadline};
 use crate::engine::task::{Errand, Task};
@@ -286,6 +287,11 @@ impl Pool {
             }
         }
         Ok(JoinHandle::new(parcel))
+    }
+
+    /// A group of tasks, whose outcomes come in order of completion or of spawning.
+    pub fn batch<T: Send + 'static>(&self) -> Batch<T> {
+        Batch::new(self.clone())
     }
 
     /// Waits for a place and holds it, so that the task to be submitted can be made afterwards.

@@ -8,7 +8,7 @@
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::Arc;
-use std::task::Waker;
+use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use super::entry::Departure;
@@ -64,6 +64,9 @@ pub(crate) trait Joinable<R>: Send + Sync {
     fn cancel(&self) -> bool;
 
     fn is_done(&self) -> bool;
+
+    /// Has `waker` woken when the outcome is there. False if it is there already.
+    fn watch(&self, waker: &Waker) -> bool;
 
     /// The outcome, if it is there. Otherwise `waker` is woken when it is.
     fn collect(&self, waker: &Waker) -> Option<Result<R, JoinError>>;
@@ -267,6 +270,30 @@ pub(crate) fn wait_for<R>(
     }
 }
 
+/// Whether the calling thread is a worker of any pool.
+pub(crate) fn is_worker() -> bool {
+    current().is_some()
+}
+
+/// Polls until it is ready, on this thread, which looks around before it parks.
+pub(crate) fn block_on<R>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<R>) -> R {
+    let waker = this_thread();
+    let mut context = Context::from_waker(&waker);
+    let mut ready = |context: &mut Context<'_>| match poll(context) {
+        Poll::Ready(value) => Some(value),
+        Poll::Pending => None,
+    };
+    if let Some(value) = look(LOOK, || ready(&mut context)) {
+        return value;
+    }
+    loop {
+        if let Some(value) = ready(&mut context) {
+            return value;
+        }
+        park_until(None, None);
+    }
+}
+
 /// See [`wait_for`].
 pub(crate) fn help_out<R>(parcel: &Arc<dyn Joinable<R>>) {
     if current().is_some() {
@@ -309,6 +336,17 @@ where
     fn is_done(&self) -> bool {
         // Acquire: pairs with the Release in `settle`.
         self.done.load(Ordering::Acquire)
+    }
+
+    fn watch(&self, waker: &Waker) -> bool {
+        let mut content = lock(&self.content);
+        if matches!(content.stage, Stage::Done(_) | Stage::Collected) {
+            return false;
+        }
+        let old = content.waker.replace(waker.clone());
+        drop(content);
+        drop(old);
+        true
     }
 
     fn collect(&self, waker: &Waker) -> Option<Result<R, JoinError>> {

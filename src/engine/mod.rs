@@ -43,7 +43,9 @@ use self::sync::{Arc as Shared, Mutex, MutexGuard, Padded, lock};
 
 pub(crate) use self::ends::Ended;
 pub(crate) use self::entry::{Held, Patience};
-pub(crate) use self::handle::{Joinable, Parcel, Slip, Unpack, help_out, is_cancelled, wait_for};
+pub(crate) use self::handle::{
+    Joinable, Parcel, Slip, Unpack, block_on, help_out, is_cancelled, is_worker, wait_for,
+};
 pub(crate) use self::lane::MOST_BUSY as MAX_WORKERS;
 use self::run::contain;
 pub(crate) use self::run::{Counts, End, Hooks};

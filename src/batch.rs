@@ -1,0 +1,260 @@
+//! `Batch`: a group of tasks, and their outcomes in order of completion or of spawning.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::future::poll_fn;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+
+use crate::engine::{self, Joinable};
+use crate::error::{JoinError, SubmitError};
+use crate::pool::Pool;
+
+/// A group of tasks of one pool. Iterating gives their outcomes as they complete, and ends when
+/// there are no more; nobody has to say that the batch is complete.
+///
+/// A batch may be larger than queue and capacity together: [`spawn`](Batch::spawn) waits for a place
+/// as [`Pool::spawn`] does, while the workers go on. A task may use a batch of its own pool. A dropped
+/// batch lets its tasks run on.
+///
+/// # Examples
+///
+/// ```
+/// let pool = formic::Pool::new(4);
+/// let mut batch = pool.batch();
+/// for number in 1..=10 {
+///     batch.spawn(move || number * number)?;
+/// }
+/// let mut sum = 0;
+/// for outcome in batch {
+///     sum += outcome?;
+/// }
+/// assert_eq!(sum, 385);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "a batch does nothing until something is spawned on it"]
+pub struct Batch<T> {
+    pool: Pool,
+    /// By the order of spawning; gone when the outcome has been given out.
+    tasks: Vec<Option<Arc<dyn Joinable<T>>>>,
+    left: usize,
+    /// Up to here, a waiting worker has seen to it that somebody has begun with the task.
+    begun: usize,
+    ready: Arc<Ready>,
+}
+
+/// The tasks that have completed and whose outcomes have not been given out.
+#[derive(Default)]
+struct Ready {
+    state: Mutex<ReadyState>,
+}
+
+#[derive(Default)]
+struct ReadyState {
+    tasks: VecDeque<usize>,
+    waker: Option<Waker>,
+}
+
+impl Ready {
+    fn lock(&self) -> MutexGuard<'_, ReadyState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Woken when a task has completed.
+struct Completed {
+    ready: Arc<Ready>,
+    task: usize,
+}
+
+impl Wake for Completed {
+    fn wake(self: Arc<Self>) {
+        let mut state = self.ready.lock();
+        state.tasks.push_back(self.task);
+        let waker = state.waker.take();
+        drop(state);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
+
+impl<T: Send + 'static> Batch<T> {
+    pub(crate) fn new(pool: Pool) -> Self {
+        Batch { pool, tasks: Vec::new(), left: 0, begun: 0, ready: Arc::default() }
+    }
+
+    /// Spawns a task of the batch. Waits for a place as [`Pool::spawn`] does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Pool::spawn`]: the closure comes back.
+    #[track_caller]
+    #[doc(alias = "Queue")]
+    pub fn spawn<F>(&mut self, task: F) -> Result<(), SubmitError<F>>
+    where
+        F: FnOnce() -> T + Send + 'static,
+    {
+        let parcel = self.pool.spawn(task)?.into_parcel();
+        self.tasks.push(parcel);
+        self.left += 1;
+        self.watch(self.tasks.len() - 1);
+        Ok(())
+    }
+
+    /// Asks to be told when a task has completed.
+    fn watch(&self, task: usize) {
+        let waker = Arc::new(Completed { ready: Arc::clone(&self.ready), task });
+        if let Some(parcel) = &self.tasks[task]
+            && !parcel.watch(&Waker::from(Arc::clone(&waker)))
+        {
+            waker.wake();
+        }
+    }
+
+    /// How many outcomes have not been given out.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.left
+    }
+
+    /// Whether all outcomes have been given out.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.left == 0
+    }
+
+    /// Cancels every task: what nobody has begun with never runs, and what runs is asked to stop. The
+    /// outcomes are still given out. May be called at any time, and more than once.
+    #[doc(alias = "Cancel")]
+    pub fn cancel(&self) {
+        for parcel in self.tasks.iter().flatten() {
+            parcel.cancel();
+        }
+    }
+
+    /// Waits for all tasks; their outcomes in the order of spawning, without those that have been
+    /// given out before.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = formic::Pool::new(4);
+    /// let mut batch = pool.batch();
+    /// for word in ["one", "two", "three"] {
+    ///     batch.spawn(move || word.len())?;
+    /// }
+    /// let lengths: Result<Vec<_>, _> = batch.join_all().into_iter().collect();
+    /// assert_eq!(lengths?, [3, 3, 5]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "Results")]
+    #[doc(alias = "WaitAll")]
+    pub fn join_all(mut self) -> Vec<Result<T, JoinError>> {
+        let mut outcomes: Vec<_> = self.tasks.iter().map(|_| None).collect();
+        while let Some((task, outcome)) = self.next_of_all() {
+            outcomes[task] = Some(outcome);
+        }
+        outcomes.into_iter().flatten().collect()
+    }
+
+    /// Waits for the first task that returns, and cancels the rest.
+    ///
+    /// # Errors
+    ///
+    /// The errors of all tasks, in order of completion, if none returned.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = formic::Pool::new(2);
+    /// let mut batch = pool.batch();
+    /// batch.spawn(|| panic!("no luck"))?;
+    /// batch.spawn(|| "found")?;
+    /// assert_eq!(batch.first_ok().unwrap(), "found");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn first_ok(mut self) -> Result<T, Vec<JoinError>> {
+        let mut errors = Vec::new();
+        while let Some((_, outcome)) = self.next_of_all() {
+            match outcome {
+                Ok(value) => {
+                    self.cancel();
+                    return Ok(value);
+                }
+                Err(error) => errors.push(error),
+            }
+        }
+        Err(errors)
+    }
+
+    /// The next outcome in order of completion, for any executor; `None` when there are no more.
+    /// Dropped while it waits, nothing is lost.
+    pub async fn next_async(&mut self) -> Option<Result<T, JoinError>> {
+        poll_fn(|context| self.poll_next(context)).await.map(|(_, outcome)| outcome)
+    }
+
+    fn next_of_all(&mut self) -> Option<(usize, Result<T, JoinError>)> {
+        engine::block_on(|context| self.poll_next(context))
+    }
+
+    fn poll_next(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<(usize, Result<T, JoinError>)>> {
+        loop {
+            if self.left == 0 {
+                return Poll::Ready(None);
+            }
+            let mut state = self.ready.lock();
+            let Some(task) = state.tasks.pop_front() else {
+                state.waker = Some(context.waker().clone());
+                drop(state);
+                if self.help_out() {
+                    continue;
+                }
+                return Poll::Pending;
+            };
+            drop(state);
+            let parcel = self.tasks[task].take();
+            if let Some(outcome) = parcel.and_then(|parcel| parcel.collect(Waker::noop())) {
+                self.left -= 1;
+                return Poll::Ready(Some((task, outcome)));
+            }
+        }
+    }
+
+    /// A worker that waits runs a task that nobody has begun with, if there is one.
+    fn help_out(&mut self) -> bool {
+        while engine::is_worker() && self.begun < self.tasks.len() {
+            let task = self.tasks[self.begun].clone();
+            self.begun += 1;
+            if let Some(parcel) = task
+                && !parcel.is_done()
+            {
+                parcel.run_here();
+                return true;
+            }
+        }
+        false
+    }
+}
+
+impl<T: Send + 'static> Iterator for Batch<T> {
+    type Item = Result<T, JoinError>;
+
+    /// Waits for the next outcome in order of completion.
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_of_all().map(|(_, outcome)| outcome)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl<T> fmt::Debug for Batch<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Batch").field("left", &self.left).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,403 @@
+//! One function, many arguments: every way in, every way back, and the same ends as a `Pool`.
+
+mod common;
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use common::{Door, PATIENCE, block_on, eventually, hush_quiet_threads, join, poll_once};
+use formic::{Builder, CallError, Control, FnPool, Pool, Refused, SubmitError, WhenFull};
+
+/// An argument that says itself what to do.
+type Errand = Box<dyn FnOnce() -> u32 + Send>;
+type Errands = FnPool<Errand, u32>;
+
+fn errands(workers: usize, queue: usize) -> Errands {
+    FnPool::builder().workers(workers).queue(queue).build(|errand: Errand| errand()).unwrap()
+}
+
+fn errand(act: impl FnOnce() -> u32 + Send + 'static) -> Errand {
+    Box::new(act)
+}
+
+/// Has `count` workers wait at the door.
+fn hold(pool: &Errands, door: &Door, count: usize) {
+    for _ in 0..count {
+        let door = door.clone();
+        let wait = move || {
+            door.wait();
+            0
+        };
+        pool.submit(errand(wait)).expect("there is a place for what holds a worker");
+    }
+    door.await_waiting(count);
+}
+
+/// An argument that is known again by its address.
+type Token = Box<u32>;
+type Tokens = FnPool<Token, u32>;
+type Way = fn(&Tokens, Token) -> Result<(), SubmitError<Token>>;
+
+fn refused<T>(error: CallError<T>) -> SubmitError<T> {
+    match error {
+        CallError::Refused(error) => error,
+        other => panic!("{other}"),
+    }
+}
+
+/// The ways that do as the pool's `when_full` says.
+const POLITE: [(&str, Way); 3] = [
+    ("submit", |pool, token| pool.submit(token)),
+    ("spawn", |pool, token| pool.spawn(token).map(drop)),
+    ("call", |pool, token| pool.call(token).map(drop).map_err(refused)),
+];
+const TIMED: (&str, Way) = ("call_timeout", |pool, token| {
+    pool.call_timeout(token, Duration::from_millis(3)).map(drop).map_err(refused)
+});
+const OTHERS: [(&str, Way); 4] = [
+    ("try_submit", |pool, token| pool.try_submit(token)),
+    ("try_spawn", |pool, token| pool.try_spawn(token).map(drop)),
+    TIMED,
+    ("call_async", |pool, token| block_on(pool.call_async(token)).map(drop).map_err(refused)),
+];
+
+/// Each of these ways is refused for this reason, and gives the very same argument back.
+#[track_caller]
+fn assert_refused(pool: &Tokens, ways: &[(&str, Way)], reason: Refused) {
+    let before = pool.stats();
+    for (name, way) in ways {
+        let token = Box::new(7);
+        let address = &raw const *token;
+        let Err(error) = way(pool, token) else { panic!("{name} was not refused") };
+        assert_eq!(error.reason(), reason, "{name}");
+        assert!(std::ptr::eq(&raw const *error.into_task(), address), "{name}");
+    }
+    let (after, count) = (pool.stats(), ways.len() as u64);
+    assert_eq!((after.accepted, after.refused), (before.accepted, before.refused + count));
+}
+
+/// A pool of one worker without a queue, and the door that its worker waits at.
+fn full(settings: impl FnOnce(Builder<Tokens>) -> Builder<Tokens>) -> (Tokens, Door) {
+    let door = Door::new();
+    let at_door = door.clone();
+    let function = move |token: Token| {
+        if *token == 0 {
+            at_door.wait();
+        }
+        *token
+    };
+    let pool = settings(FnPool::builder()).workers(1).queue(0).build(function).unwrap();
+    pool.submit(Box::new(0)).unwrap();
+    door.await_waiting(1);
+    (pool, door)
+}
+
+#[test]
+fn every_way_in_runs_the_function_with_its_argument() {
+    let sum = Arc::new(AtomicU64::new(0));
+    let total = Arc::clone(&sum);
+    let pool = FnPool::new(2, move |number: u64| {
+        total.fetch_add(number, Ordering::SeqCst);
+        number * number
+    });
+    pool.submit(1).unwrap();
+    pool.try_submit(10).unwrap();
+    assert_eq!(pool.spawn(100).unwrap().join().unwrap(), 10_000);
+    assert_eq!(pool.try_spawn(1000).unwrap().join().unwrap(), 1_000_000);
+    assert_eq!(pool.call(2).unwrap(), 4);
+    assert_eq!(pool.call_timeout(20, PATIENCE).unwrap(), 400);
+    assert_eq!(block_on(pool.call_async(200)).unwrap(), 40_000);
+    pool.drain().unwrap();
+    let stats = pool.stats();
+    assert_eq!((sum.load(Ordering::SeqCst), stats.completed, stats.accepted), (1333, 7, 7));
+}
+
+#[test]
+fn a_refusal_gives_the_very_same_argument_back() {
+    let (pool, door) = full(|builder| builder.waiters(0));
+    assert_refused(&pool, &POLITE, Refused::Full);
+    assert_refused(&pool, &OTHERS, Refused::Full);
+    pool.close();
+    assert_refused(&pool, &POLITE, Refused::Closed);
+    assert_refused(&pool, &OTHERS, Refused::Closed);
+    door.open();
+    pool.drain().unwrap();
+
+    let (pool, door) = full(|builder| builder.when_full(WhenFull::Refuse));
+    assert_refused(&pool, &POLITE, Refused::Full);
+    assert_refused(&pool, &[TIMED, TIMED], Refused::TimedOut);
+    assert_eq!(pool.waiting(), 0);
+    door.open();
+    pool.drain().unwrap();
+    assert_eq!(pool.stats().completed, 1, "nothing refused was run");
+
+    let pool = FnPool::builder().stack_size(1 << 60).build(|token: Token| *token).unwrap();
+    assert_refused(&pool, &POLITE, Refused::NoWorker);
+    assert_refused(&pool, &OTHERS, Refused::NoWorker);
+}
+
+#[test]
+fn those_who_wait_for_a_place_get_one_or_their_argument() {
+    let ways: [Way; 5] = [
+        POLITE[0].1,
+        POLITE[1].1,
+        POLITE[2].1,
+        |pool, token| pool.call_timeout(token, PATIENCE).map(drop).map_err(refused),
+        OTHERS[3].1,
+    ];
+    for close in [false, true] {
+        let (pool, door) = full(|builder| builder);
+        let threads = ways.map(|way| {
+            let pool = pool.clone();
+            thread::spawn(move || way(&pool, Box::new(9)).map_err(|error| *error.into_task()))
+        });
+        eventually("all of them wait", || pool.waiting() == 5);
+        if close {
+            pool.close();
+        } else {
+            door.open();
+        }
+        for thread in threads {
+            assert_eq!(join(thread), if close { Err(9) } else { Ok(()) });
+        }
+        door.open();
+        pool.drain().unwrap();
+        assert_eq!(pool.stats().completed, if close { 1 } else { 6 });
+    }
+}
+
+#[test]
+fn a_panic_costs_one_argument_and_tells_where_it_came_from() {
+    hush_quiet_threads();
+    let (sender, receiver) = mpsc::channel();
+    let pool = FnPool::builder().workers(1).name("quiet").on_panic(move |panic| {
+        let line = panic.location().map(|location| (location.file(), location.line()));
+        sender.send((panic.message().to_owned(), line)).unwrap();
+    });
+    let function = |text: &'static str| if text.is_empty() { text } else { panic!("no {text}") };
+    let pool = pool.build(function).unwrap();
+    let submitted = line!() + 1;
+    pool.submit("tea").unwrap();
+    let told = receiver.recv().unwrap();
+    assert_eq!(told, ("no tea".to_owned(), Some((file!(), submitted))));
+
+    let spawned = line!() + 1;
+    let panic = pool.spawn("milk").unwrap().join().unwrap_err().into_panic().unwrap();
+    let called = line!() + 1;
+    let Err(CallError::Panicked(other)) = pool.call("bread") else { panic!("it did panic") };
+    let timed = line!() + 1;
+    let Err(CallError::Panicked(third)) = pool.call_timeout("jam", PATIENCE) else {
+        panic!("it did panic")
+    };
+    let cases =
+        [(panic, "no milk", spawned), (other, "no bread", called), (third, "no jam", timed)];
+    for (panic, message, line) in cases {
+        assert_eq!((panic.message(), panic.worker()), (message, "quiet-0"));
+        assert_eq!(panic.location().map(|at| (at.file(), at.line())), Some((file!(), line)));
+    }
+    let Err(CallError::Panicked(fourth)) = block_on(pool.call_async("ham")) else {
+        panic!("it did panic")
+    };
+    assert_eq!(fourth.message(), "no ham");
+    assert_eq!(pool.call("").unwrap(), "", "the worker has its place");
+    pool.drain().unwrap();
+    assert_eq!((pool.stats().panicked, pool.stats().completed), (5, 1));
+    assert!(receiver.try_recv().is_err(), "what a handle tells is not told to the hook");
+}
+
+/// A question that is answered by asking the same pool.
+struct Fibonacci(FnPool<Fibonacci, u64>, u64);
+
+#[test]
+fn a_function_may_call_its_own_pool_also_with_one_worker() {
+    for queue in [0, 4096] {
+        let pool = FnPool::builder().workers(1).queue(queue).build(|question: Fibonacci| {
+            let Fibonacci(pool, number) = question;
+            let ask = |number| pool.call(Fibonacci(pool.clone(), number)).unwrap();
+            if number < 2 { number } else { ask(number - 1) + ask(number - 2) }
+        });
+        let pool = pool.unwrap();
+        assert_eq!(pool.call(Fibonacci(pool.clone(), 15)).unwrap(), 610);
+        pool.drain().unwrap();
+        assert_eq!(pool.stats().completed, 1973, "each call is one task");
+    }
+}
+
+#[test]
+fn a_call_whose_time_is_over_while_it_is_queued_never_runs() {
+    let (pool, door) = (errands(1, 1), Door::new());
+    hold(&pool, &door, 1);
+    let never = errand(|| panic!("it was taken back"));
+    let error = refused(pool.call_timeout(never, Duration::from_millis(3)).unwrap_err());
+    assert_eq!(error.reason(), Refused::TimedOut);
+    assert_eq!((pool.stats().cancelled, pool.queued()), (1, 0));
+    pool.try_submit(errand(|| 1)).expect("its place is free");
+    door.open();
+    pool.drain().unwrap();
+    assert_eq!((pool.stats().completed, pool.stats().panicked), (2, 0));
+    drop(error.into_task());
+}
+
+/// An argument and its call that waits until the call is asked to stop.
+fn obedient(begun: &Door) -> (Errand, mpsc::Receiver<bool>) {
+    let (begun, (sender, receiver)) = (begun.clone(), mpsc::channel());
+    let obey = move || {
+        begun.open();
+        eventually("the call is asked to stop", formic::is_cancelled);
+        sender.send(true).map_or(0, |()| 1)
+    };
+    (errand(obey), receiver)
+}
+
+#[test]
+fn a_call_whose_time_is_over_while_it_runs_is_asked_to_stop() {
+    let (pool, mut time) = (errands(1, 1), Duration::from_millis(3));
+    // Only the operating system knows how long it takes until a call has begun.
+    let stopped = loop {
+        let (obey, stopped) = obedient(&Door::new());
+        match pool.call_timeout(obey, time).unwrap_err() {
+            CallError::TimedOut => break stopped,
+            other => assert_eq!(refused(other).reason(), Refused::TimedOut),
+        }
+        time *= 2;
+    };
+    assert!(stopped.recv_timeout(PATIENCE).unwrap());
+    let asked = pool.call(errand(|| u32::from(formic::is_cancelled()))).unwrap();
+    assert_eq!((asked, pool.workers()), (0, 1), "the worker serves on");
+}
+
+#[test]
+fn a_future_dropped_before_its_call_has_begun_has_it_cancelled() {
+    let (pool, door) = (errands(1, 1), Door::new());
+    hold(&pool, &door, 1);
+    let (owned, never) = (Arc::new(()), || -> u32 { panic!("it was dropped") });
+    let with = Arc::clone(&owned);
+    let mut queued = Box::pin(pool.call_async(errand(move || {
+        drop(with);
+        never()
+    })));
+    assert!(poll_once(queued.as_mut()).is_pending());
+    let mut waiting = Box::pin(pool.call_async(errand(never)));
+    assert!(poll_once(waiting.as_mut()).is_pending());
+    assert_eq!((pool.queued(), pool.waiting()), (1, 1));
+    drop(waiting);
+    assert_eq!((pool.queued(), pool.waiting(), pool.stats().cancelled), (1, 0, 0));
+    drop(queued);
+    assert_eq!((pool.queued(), pool.stats().cancelled), (0, 1));
+    assert_eq!(Arc::strong_count(&owned), 1, "what it owned is gone");
+    pool.try_submit(errand(|| 1)).expect("its place is free");
+    door.open();
+    pool.drain().unwrap();
+    assert_eq!((pool.stats().completed, pool.stats().panicked), (2, 0));
+}
+
+#[test]
+fn a_future_dropped_while_its_call_runs_asks_it_to_stop() {
+    let (pool, begun) = (errands(1, 0), Door::new());
+    let (obey, stopped) = obedient(&begun);
+    let mut running = Box::pin(pool.call_async(obey));
+    assert!(poll_once(running.as_mut()).is_pending());
+    begun.wait();
+    drop(running);
+    assert!(stopped.recv_timeout(PATIENCE).unwrap());
+    assert_eq!(block_on(pool.call_async(errand(|| 8))).unwrap(), 8, "the worker serves on");
+}
+
+/// What every pool can do beside running something.
+fn put_to_the_test(pool: &Control, completed: u64) {
+    pool.wait_idle().unwrap();
+    let stats = pool.stats();
+    assert!(stats.adds_up() && stats.completed == completed, "{stats:?}");
+    pool.resize(3).unwrap();
+    pool.prestart(3).unwrap();
+    assert_eq!((pool.capacity(), pool.workers(), pool.busy(), pool.free()), (3, 3, 0, 3));
+    pool.drain_timeout(PATIENCE).unwrap();
+    assert!(pool.is_closed() && pool.workers() == 0);
+    pool.reopen().unwrap();
+    assert!(!pool.is_closed());
+}
+
+#[test]
+fn the_figures_and_the_ends_are_those_of_every_pool() {
+    let closures = Pool::new(1);
+    closures.submit(|| ()).unwrap();
+    put_to_the_test(&closures, 1);
+    let (pool, door) = (errands(1, 4), Door::new());
+    assert_eq!(pool.call(errand(|| 4)).unwrap(), 4);
+    put_to_the_test(&pool, 1);
+
+    pool.resize(1).unwrap();
+    hold(&pool, &door, 1);
+    let handles: Vec<_> = (0..3).map(|_| pool.spawn(errand(|| 2)).unwrap()).collect();
+    assert_eq!((pool.queued(), pool.discard()), (3, 3));
+    assert!(handles.into_iter().all(|handle| handle.join().unwrap_err().is_cancelled()));
+    assert_eq!(pool.stats().cancelled, 3);
+
+    let (last, accepted) = (pool.clone(), pool.spawn(errand(|| 3)).unwrap());
+    drop(pool);
+    let also = last.spawn(errand(|| 5)).expect("a clone keeps the pool open");
+    drop(last);
+    door.open();
+    assert_eq!((accepted.join().unwrap(), also.join().unwrap()), (3, 5));
+}
+
+#[test]
+fn a_caller_runs_what_there_is_no_place_for() {
+    let (pool, door) = full(|builder| builder.when_full(WhenFull::CallerRuns));
+    assert_refused(&pool, &OTHERS[..2], Refused::Full);
+    pool.submit(Box::new(1)).unwrap();
+    assert_eq!(pool.stats().completed, 1, "it has run when `submit` returns");
+    assert_eq!((pool.spawn(Box::new(2)).unwrap().join().unwrap(), pool.queued()), (2, 0));
+    assert_eq!(pool.call(Box::new(3)).unwrap(), 3);
+    door.open();
+    pool.drain().unwrap();
+    assert_eq!((pool.stats().completed, pool.stats().accepted), (4, 4));
+}
+
+#[test]
+fn a_server_answers_those_it_has_no_worker_for() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (address, door) = (listener.local_addr().unwrap(), Door::new());
+    let at_door = door.clone();
+    let pool = FnPool::builder().workers(2).queue(0).build(move |mut client: TcpStream| {
+        at_door.wait();
+        client.write_all(b"served").unwrap();
+    });
+    let (pool, mut answers) = (pool.unwrap(), Vec::new());
+    let clients: Vec<_> = (0..5)
+        .map(|_| {
+            let client = TcpStream::connect(address).unwrap();
+            if let Err(error) = pool.try_submit(listener.accept().unwrap().0) {
+                assert_eq!(error.reason(), Refused::Full);
+                error.into_task().write_all(b"full").unwrap();
+            }
+            client
+        })
+        .collect();
+    door.open();
+    for mut client in clients {
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).unwrap();
+        answers.push(answer);
+    }
+    assert_eq!(answers, ["served", "served", "full", "full", "full"]);
+}
+
+#[test]
+fn many_callers_get_each_their_own_result() {
+    let pool = FnPool::builder().workers(4).queue(8).build(|number: u64| number * 3).unwrap();
+    let callers: Vec<_> = (0..16)
+        .map(|caller| {
+            let pool = pool.clone();
+            let call = move |number| pool.call(number).unwrap() == number * 3;
+            thread::spawn(move || (caller * 2000..(caller + 1) * 2000).all(call))
+        })
+        .collect();
+    assert!(callers.into_iter().all(join));
+    pool.drain().unwrap();
+    assert_eq!(pool.stats().completed, 32_000);
+}
