@@ -83,6 +83,11 @@ impl<T> JoinHandle<T> {
         }
     }
 
+    /// What the handle is made of.
+    pub(crate) fn parcel(&self) -> Option<Arc<dyn Joinable<T>>> {
+        self.parcel.clone()
+    }
+
     /// What the handle is made of. The task runs on.
     pub(crate) fn into_parcel(mut self) -> Option<Arc<dyn Joinable<T>>> {
         self.parcel.take()

@@ -15,32 +15,37 @@ use formic::{Builder, CallError, Control, FnPool, Pool, Refused, SubmitError, Wh
 /// An argument that says itself what to do.
 type Errand = Box<dyn FnOnce() -> u32 + Send>;
 type Errands = FnPool<Errand, u32>;
-
-fn errands(workers: usize, queue: usize) -> Errands {
-    FnPool::builder().workers(workers).queue(queue).build(|errand: Errand| errand()).unwrap()
-}
+type Settings = fn(Builder<Errands>) -> Builder<Errands>;
 
 fn errand(act: impl FnOnce() -> u32 + Send + 'static) -> Errand {
     Box::new(act)
 }
 
-/// Has `count` workers wait at the door.
-fn hold(pool: &Errands, door: &Door, count: usize) {
-    for _ in 0..count {
-        let door = door.clone();
-        let wait = move || {
-            door.wait();
-            0
-        };
-        pool.submit(errand(wait)).expect("there is a place for what holds a worker");
-    }
-    door.await_waiting(count);
+/// A pool of one worker, without a queue unless set.
+fn one_worker(settings: Settings) -> Errands {
+    let builder = settings(FnPool::builder().workers(1).queue(0));
+    builder.build(|errand: Errand| errand()).expect("good settings")
 }
 
-/// An argument that is known again by its address.
-type Token = Box<u32>;
-type Tokens = FnPool<Token, u32>;
-type Way = fn(&Tokens, Token) -> Result<(), SubmitError<Token>>;
+/// The same, and the door that its worker waits at.
+fn held(settings: Settings) -> (Errands, Door) {
+    let (pool, door) = (one_worker(settings), Door::new());
+    hold(&pool, &door);
+    (pool, door)
+}
+
+fn hold(pool: &Errands, door: &Door) {
+    let at_door = door.clone();
+    let wait = move || {
+        at_door.wait();
+        0
+    };
+    pool.try_submit(errand(wait)).expect("the worker is free");
+    door.await_waiting(1);
+}
+
+/// A way to have an errand run.
+type Way = fn(&Errands, Errand) -> Result<(), SubmitError<Errand>>;
 
 fn refused<T>(error: CallError<T>) -> SubmitError<T> {
     match error {
@@ -50,50 +55,35 @@ fn refused<T>(error: CallError<T>) -> SubmitError<T> {
 }
 
 /// The ways that do as the pool's `when_full` says.
-const POLITE: [(&str, Way); 3] = [
-    ("submit", |pool, token| pool.submit(token)),
-    ("spawn", |pool, token| pool.spawn(token).map(drop)),
-    ("call", |pool, token| pool.call(token).map(drop).map_err(refused)),
+const POLITE: [Way; 3] = [
+    |pool, errand| pool.submit(errand),
+    |pool, errand| pool.spawn(errand).map(drop),
+    |pool, errand| pool.call(errand).map(drop).map_err(refused),
 ];
-const TIMED: (&str, Way) = ("call_timeout", |pool, token| {
-    pool.call_timeout(token, Duration::from_millis(3)).map(drop).map_err(refused)
-});
-const OTHERS: [(&str, Way); 4] = [
-    ("try_submit", |pool, token| pool.try_submit(token)),
-    ("try_spawn", |pool, token| pool.try_spawn(token).map(drop)),
-    TIMED,
-    ("call_async", |pool, token| block_on(pool.call_async(token)).map(drop).map_err(refused)),
+const TIMED: Way =
+    |pool, errand| pool.call_timeout(errand, Duration::from_millis(3)).map(drop).map_err(refused);
+const PATIENT: [Way; 2] = [
+    |pool, errand| pool.call_timeout(errand, PATIENCE).map(drop).map_err(refused),
+    |pool, errand| block_on(pool.call_async(errand)).map(drop).map_err(refused),
 ];
+const HASTY: [Way; 2] =
+    [|pool, errand| pool.try_submit(errand), |pool, errand| pool.try_spawn(errand).map(drop)];
 
 /// Each of these ways is refused for this reason, and gives the very same argument back.
 #[track_caller]
-fn assert_refused(pool: &Tokens, ways: &[(&str, Way)], reason: Refused) {
+fn assert_refused(pool: &Errands, ways: &[Way], reason: Refused) {
     let before = pool.stats();
-    for (name, way) in ways {
-        let token = Box::new(7);
-        let address = &raw const *token;
-        let Err(error) = way(pool, token) else { panic!("{name} was not refused") };
-        assert_eq!(error.reason(), reason, "{name}");
-        assert!(std::ptr::eq(&raw const *error.into_task(), address), "{name}");
+    for (number, way) in ways.iter().enumerate() {
+        let argument = errand(move || number as u32);
+        let address = (&raw const *argument).cast::<()>();
+        let Err(error) = way(pool, argument) else { panic!("way {number} was not refused") };
+        assert_eq!(error.reason(), reason, "way {number}");
+        let argument = error.into_task();
+        assert!(address == (&raw const *argument).cast::<()>(), "way {number}");
+        assert_eq!(argument(), number as u32);
     }
     let (after, count) = (pool.stats(), ways.len() as u64);
     assert_eq!((after.accepted, after.refused), (before.accepted, before.refused + count));
-}
-
-/// A pool of one worker without a queue, and the door that its worker waits at.
-fn full(settings: impl FnOnce(Builder<Tokens>) -> Builder<Tokens>) -> (Tokens, Door) {
-    let door = Door::new();
-    let at_door = door.clone();
-    let function = move |token: Token| {
-        if *token == 0 {
-            at_door.wait();
-        }
-        *token
-    };
-    let pool = settings(FnPool::builder()).workers(1).queue(0).build(function).unwrap();
-    pool.submit(Box::new(0)).unwrap();
-    door.await_waiting(1);
-    (pool, door)
 }
 
 #[test]
@@ -118,16 +108,14 @@ fn every_way_in_runs_the_function_with_its_argument() {
 
 #[test]
 fn a_refusal_gives_the_very_same_argument_back() {
-    let (pool, door) = full(|builder| builder.waiters(0));
-    assert_refused(&pool, &POLITE, Refused::Full);
-    assert_refused(&pool, &OTHERS, Refused::Full);
+    let every_way = [&POLITE[..], &[TIMED], &PATIENT, &HASTY].concat();
+    let (pool, door) = held(|builder| builder.waiters(0));
+    assert_refused(&pool, &every_way, Refused::Full);
     pool.close();
-    assert_refused(&pool, &POLITE, Refused::Closed);
-    assert_refused(&pool, &OTHERS, Refused::Closed);
+    assert_refused(&pool, &every_way, Refused::Closed);
     door.open();
-    pool.drain().unwrap();
 
-    let (pool, door) = full(|builder| builder.when_full(WhenFull::Refuse));
+    let (pool, door) = held(|builder| builder.when_full(WhenFull::Refuse));
     assert_refused(&pool, &POLITE, Refused::Full);
     assert_refused(&pool, &[TIMED, TIMED], Refused::TimedOut);
     assert_eq!(pool.waiting(), 0);
@@ -135,31 +123,24 @@ fn a_refusal_gives_the_very_same_argument_back() {
     pool.drain().unwrap();
     assert_eq!(pool.stats().completed, 1, "nothing refused was run");
 
-    let pool = FnPool::builder().stack_size(1 << 60).build(|token: Token| *token).unwrap();
-    assert_refused(&pool, &POLITE, Refused::NoWorker);
-    assert_refused(&pool, &OTHERS, Refused::NoWorker);
+    let pool = one_worker(|builder| builder.stack_size(1 << 60));
+    assert_refused(&pool, &every_way, Refused::NoWorker);
 }
 
 #[test]
 fn those_who_wait_for_a_place_get_one_or_their_argument() {
-    let ways: [Way; 5] = [
-        POLITE[0].1,
-        POLITE[1].1,
-        POLITE[2].1,
-        |pool, token| pool.call_timeout(token, PATIENCE).map(drop).map_err(refused),
-        OTHERS[3].1,
-    ];
     for close in [false, true] {
-        let (pool, door) = full(|builder| builder);
-        let threads = ways.map(|way| {
+        let (pool, door) = held(|builder| builder);
+        let start = |way: Way| {
             let pool = pool.clone();
-            thread::spawn(move || way(&pool, Box::new(9)).map_err(|error| *error.into_task()))
-        });
+            thread::spawn(move || way(&pool, errand(|| 9)).map_err(|error| error.into_task()()))
+        };
+        let threads: Vec<_> = POLITE.into_iter().chain(PATIENT).map(start).collect();
         eventually("all of them wait", || pool.waiting() == 5);
         if close {
-            pool.close();
+            pool.close()
         } else {
-            door.open();
+            door.open()
         }
         for thread in threads {
             assert_eq!(join(thread), if close { Err(9) } else { Ok(()) });
@@ -210,6 +191,7 @@ fn a_panic_costs_one_argument_and_tells_where_it_came_from() {
 }
 
 /// A question that is answered by asking the same pool.
+#[derive(Debug)]
 struct Fibonacci(FnPool<Fibonacci, u64>, u64);
 
 #[test]
@@ -229,8 +211,7 @@ fn a_function_may_call_its_own_pool_also_with_one_worker() {
 
 #[test]
 fn a_call_whose_time_is_over_while_it_is_queued_never_runs() {
-    let (pool, door) = (errands(1, 1), Door::new());
-    hold(&pool, &door, 1);
+    let (pool, door) = held(|builder| builder.queue(1));
     let never = errand(|| panic!("it was taken back"));
     let error = refused(pool.call_timeout(never, Duration::from_millis(3)).unwrap_err());
     assert_eq!(error.reason(), Refused::TimedOut);
@@ -255,7 +236,7 @@ fn obedient(begun: &Door) -> (Errand, mpsc::Receiver<bool>) {
 
 #[test]
 fn a_call_whose_time_is_over_while_it_runs_is_asked_to_stop() {
-    let (pool, mut time) = (errands(1, 1), Duration::from_millis(3));
+    let (pool, mut time) = (one_worker(|builder| builder), Duration::from_millis(3));
     // Only the operating system knows how long it takes until a call has begun.
     let stopped = loop {
         let (obey, stopped) = obedient(&Door::new());
@@ -266,14 +247,13 @@ fn a_call_whose_time_is_over_while_it_runs_is_asked_to_stop() {
         time *= 2;
     };
     assert!(stopped.recv_timeout(PATIENCE).unwrap());
-    let asked = pool.call(errand(|| u32::from(formic::is_cancelled()))).unwrap();
-    assert_eq!((asked, pool.workers()), (0, 1), "the worker serves on");
+    let asked = pool.call(errand(|| u32::from(formic::is_cancelled()))).ok();
+    assert_eq!((asked, pool.workers()), (Some(0), 1), "the worker serves on");
 }
 
 #[test]
 fn a_future_dropped_before_its_call_has_begun_has_it_cancelled() {
-    let (pool, door) = (errands(1, 1), Door::new());
-    hold(&pool, &door, 1);
+    let (pool, door) = held(|builder| builder.queue(1));
     let (owned, never) = (Arc::new(()), || -> u32 { panic!("it was dropped") });
     let with = Arc::clone(&owned);
     let mut queued = Box::pin(pool.call_async(errand(move || {
@@ -297,14 +277,14 @@ fn a_future_dropped_before_its_call_has_begun_has_it_cancelled() {
 
 #[test]
 fn a_future_dropped_while_its_call_runs_asks_it_to_stop() {
-    let (pool, begun) = (errands(1, 0), Door::new());
+    let (pool, begun) = (one_worker(|builder| builder), Door::new());
     let (obey, stopped) = obedient(&begun);
     let mut running = Box::pin(pool.call_async(obey));
     assert!(poll_once(running.as_mut()).is_pending());
     begun.wait();
     drop(running);
     assert!(stopped.recv_timeout(PATIENCE).unwrap());
-    assert_eq!(block_on(pool.call_async(errand(|| 8))).unwrap(), 8, "the worker serves on");
+    assert_eq!(block_on(pool.call_async(errand(|| 8))).ok(), Some(8), "the worker serves on");
 }
 
 /// What every pool can do beside running something.
@@ -326,12 +306,12 @@ fn the_figures_and_the_ends_are_those_of_every_pool() {
     let closures = Pool::new(1);
     closures.submit(|| ()).unwrap();
     put_to_the_test(&closures, 1);
-    let (pool, door) = (errands(1, 4), Door::new());
-    assert_eq!(pool.call(errand(|| 4)).unwrap(), 4);
+    let (pool, door) = (one_worker(|builder| builder.queue(4)), Door::new());
+    assert_eq!(pool.call(errand(|| 4)).ok(), Some(4));
     put_to_the_test(&pool, 1);
 
     pool.resize(1).unwrap();
-    hold(&pool, &door, 1);
+    hold(&pool, &door);
     let handles: Vec<_> = (0..3).map(|_| pool.spawn(errand(|| 2)).unwrap()).collect();
     assert_eq!((pool.queued(), pool.discard()), (3, 3));
     assert!(handles.into_iter().all(|handle| handle.join().unwrap_err().is_cancelled()));
@@ -347,12 +327,17 @@ fn the_figures_and_the_ends_are_those_of_every_pool() {
 
 #[test]
 fn a_caller_runs_what_there_is_no_place_for() {
-    let (pool, door) = full(|builder| builder.when_full(WhenFull::CallerRuns));
-    assert_refused(&pool, &OTHERS[..2], Refused::Full);
-    pool.submit(Box::new(1)).unwrap();
-    assert_eq!(pool.stats().completed, 1, "it has run when `submit` returns");
-    assert_eq!((pool.spawn(Box::new(2)).unwrap().join().unwrap(), pool.queued()), (2, 0));
-    assert_eq!(pool.call(Box::new(3)).unwrap(), 3);
+    let (pool, door) = held(|builder| builder.when_full(WhenFull::CallerRuns));
+    assert_refused(&pool, &HASTY, Refused::Full);
+    let here = thread::current().id();
+    for (ended, way) in (1..).zip(POLITE) {
+        let is_here = move || {
+            assert_eq!(thread::current().id(), here);
+            1
+        };
+        way(&pool, errand(is_here)).unwrap();
+        assert_eq!(pool.stats().completed, ended, "it has run when it returns");
+    }
     door.open();
     pool.drain().unwrap();
     assert_eq!((pool.stats().completed, pool.stats().accepted), (4, 4));

@@ -47,8 +47,7 @@ pub(crate) use self::handle::{
     Joinable, Parcel, Slip, Unpack, block_on, help_out, is_cancelled, is_worker, wait_for,
 };
 pub(crate) use self::lane::MOST_BUSY as MAX_WORKERS;
-use self::run::contain;
-pub(crate) use self::run::{Counts, End, Hooks};
+pub(crate) use self::run::{Counts, End, Hooks, contain};
 
 const LOCK_TRIES: u32 = if cfg!(loom) { 0 } else { 200 };
 

@@ -1,0 +1,199 @@
+//! Scopes: tasks that borrow, panics after the end, no deadlock, nothing outlives the scope.
+
+mod common;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use common::{Door, join};
+use formic::{JoinError, Pool, Refused};
+
+#[test]
+fn tasks_borrow_and_have_ended_when_the_scope_returns() {
+    let pool = Pool::new(4);
+    let mut numbers: Vec<u64> = (0..1000).collect();
+    pool.scope(|scope| {
+        for chunk in numbers.chunks_mut(10) {
+            scope.submit(move || chunk.iter_mut().for_each(|number| *number *= 2)).unwrap();
+        }
+    });
+    assert_eq!(numbers.iter().sum::<u64>(), 999 * 1000);
+}
+
+#[test]
+fn results_may_borrow() {
+    let pool = Pool::new(2);
+    let words = ["one".to_owned(), "three".to_owned(), "two".to_owned()];
+    let longest = pool.scope(|scope| {
+        let handles: Vec<_> =
+            words.iter().map(|word| scope.spawn(move || word.as_str()).unwrap()).collect();
+        handles.into_iter().map(|handle| handle.join().unwrap()).max_by_key(|word| word.len())
+    });
+    assert_eq!(longest, Some("three"));
+}
+
+#[test]
+fn the_body_gives_its_value() {
+    let pool = Pool::new(1);
+    assert_eq!(pool.scope(|_| 42), 42);
+}
+
+#[test]
+fn a_panic_of_a_task_goes_on_after_all_have_ended() {
+    let pool = Pool::new(2);
+    let ended = AtomicUsize::new(0);
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        pool.scope(|scope| {
+            scope.submit(|| panic!("in a task")).unwrap();
+            for _ in 0..100 {
+                scope.submit(|| _ = ended.fetch_add(1, Ordering::Relaxed)).unwrap();
+            }
+        });
+    }));
+    let payload = outcome.unwrap_err();
+    assert_eq!(payload.downcast_ref::<&str>(), Some(&"in a task"));
+    assert_eq!(ended.load(Ordering::Relaxed), 100);
+}
+
+#[test]
+fn a_panic_of_the_body_goes_on_after_all_have_ended() {
+    let pool = Pool::new(1);
+    let door = Door::new();
+    let ended = AtomicUsize::new(0);
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        pool.scope(|scope| {
+            for _ in 0..10 {
+                scope.submit(|| _ = ended.fetch_add(1, Ordering::Relaxed)).unwrap();
+            }
+            door.open();
+            panic!("in the body");
+        });
+    }));
+    assert_eq!(outcome.unwrap_err().downcast_ref::<&str>(), Some(&"in the body"));
+    assert_eq!(ended.load(Ordering::Relaxed), 10);
+}
+
+#[test]
+fn a_panic_that_a_handle_took_goes_no_further() {
+    let pool = Pool::new(1);
+    let message = pool.scope(|scope| {
+        let handle = scope.spawn(|| -> u32 { panic!("taken") }).unwrap();
+        match handle.join() {
+            Err(JoinError::Panicked(panic)) => panic.message().to_owned(),
+            other => panic!("{other:?}"),
+        }
+    });
+    assert_eq!(message, "taken");
+}
+
+#[test]
+fn a_panic_that_no_handle_took_goes_on() {
+    let pool = Pool::new(1);
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        pool.scope(|scope| drop(scope.spawn(|| -> u32 { panic!("untaken") }).unwrap()));
+    }));
+    assert_eq!(outcome.unwrap_err().downcast_ref::<&str>(), Some(&"untaken"));
+}
+
+#[test]
+fn results_that_panic_when_dropped_do_not_end_the_wait() {
+    struct Bad<'a>(&'a AtomicUsize);
+    impl Drop for Bad<'_> {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            panic!("in drop");
+        }
+    }
+    let pool = Pool::new(2);
+    let dropped = AtomicUsize::new(0);
+    pool.scope(|scope| {
+        for _ in 0..20 {
+            std::mem::forget(scope.spawn(|| Bad(&dropped)).unwrap());
+        }
+    });
+    assert_eq!(dropped.load(Ordering::Relaxed), 20, "forgotten handles keep no result");
+}
+
+#[test]
+fn tasks_of_a_scope_may_start_others() {
+    let pool = Pool::new(2);
+    let ended = AtomicUsize::new(0);
+    pool.scope(|scope| {
+        for _ in 0..10 {
+            let ended = &ended;
+            scope
+                .submit(move || {
+                    for _ in 0..10 {
+                        scope.submit(move || _ = ended.fetch_add(1, Ordering::Relaxed)).unwrap();
+                    }
+                })
+                .unwrap();
+        }
+    });
+    assert_eq!(ended.load(Ordering::Relaxed), 100);
+}
+
+#[test]
+fn scopes_inside_scopes_work_with_one_worker() {
+    fn nest(pool: &Pool, depth: usize, count: &AtomicUsize) {
+        count.fetch_add(1, Ordering::Relaxed);
+        if depth > 0 {
+            pool.scope(|scope| {
+                for _ in 0..3 {
+                    scope.submit(|| nest(pool, depth - 1, count)).unwrap();
+                }
+            });
+        }
+    }
+    for queue in [0, 1, 64] {
+        let pool = Pool::builder().workers(1).queue(queue).build().unwrap();
+        let count = join(std::thread::spawn(move || {
+            let count = AtomicUsize::new(0);
+            nest(&pool, 4, &count);
+            count.into_inner()
+        }));
+        assert_eq!(count, 1 + 3 + 9 + 27 + 81);
+    }
+}
+
+#[test]
+fn a_refused_task_comes_back() {
+    let pool = Pool::new(1);
+    pool.close();
+    let number = 7;
+    pool.scope(|scope| {
+        let error = scope.submit(|| assert_eq!(number, 7)).unwrap_err();
+        assert_eq!(error.reason(), Refused::Closed);
+        error.into_task()();
+        let error = scope.spawn(|| &number).unwrap_err();
+        assert_eq!(error.into_task()(), &7);
+    });
+}
+
+#[test]
+fn discarded_tasks_of_a_scope_are_gone_and_say_so() {
+    let pool = Pool::new(1);
+    let door = Door::new();
+    let token = AtomicUsize::new(0);
+    pool.scope(|scope| {
+        scope.submit(|| door.wait()).unwrap();
+        door.await_waiting(1);
+        let handle = scope.spawn(|| token.fetch_add(1, Ordering::Relaxed)).unwrap();
+        assert_eq!(pool.discard(), 1);
+        assert!(handle.join().unwrap_err().is_cancelled());
+        door.open();
+    });
+    assert_eq!(token.load(Ordering::Relaxed), 0);
+}
+
+#[test]
+fn a_scope_of_very_many_tasks_lets_go_of_those_that_have_ended() {
+    let pool = Pool::new(2);
+    let ended = AtomicUsize::new(0);
+    pool.scope(|scope| {
+        for _ in 0..200_000 {
+            scope.submit(|| _ = ended.fetch_add(1, Ordering::Relaxed)).unwrap();
+        }
+    });
+    assert_eq!(ended.load(Ordering::Relaxed), 200_000);
+}
