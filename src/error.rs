@@ -503,6 +503,15 @@ impl TaskPanic {
         TaskPanic { payload, worker: worker.to_owned(), location }
     }
 
+    /// A panic that was caught on the calling thread.
+    pub(crate) fn caught(
+        payload: Box<dyn Any + Send>,
+        location: Option<&'static Location<'static>>,
+    ) -> Self {
+        let thread = std::thread::current();
+        TaskPanic::new(payload, thread.name().unwrap_or("<unnamed>"), location)
+    }
+
     /// The panic's message, if it has one, as those of `panic!` and `assert!` do.
     pub fn message(&self) -> &str {
         let payload = &*self.payload;

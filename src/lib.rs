@@ -81,6 +81,7 @@ mod builder; // .. and every setting
 mod handle; // .. and their results
 mod batch; // .. of a group of them
 mod scope; // .. of tasks that borrow
+mod map; // .. of the items of an iterator
 mod fn_pool; // one function, many arguments
 mod control; // figures, size and ends of every pool
 mod engine; // what makes any pool run
@@ -96,6 +97,7 @@ pub use error::{
 };
 pub use fn_pool::FnPool;
 pub use handle::{JoinHandle, is_cancelled};
+pub use map::Map;
 pub use pool::{Permit, Pool};
 pub use scope::{Scope, ScopedHandle};
 

@@ -289,6 +289,11 @@ impl Pool {
         Ok(JoinHandle::new(parcel))
     }
 
+    /// How many tasks have a place at once, running and queued.
+    pub(crate) fn places(&self) -> usize {
+        self.capacity().saturating_add(self.engine().queue())
+    }
+
     /// A group of tasks, whose outcomes come in order of completion or of spawning.
     pub fn batch<T: Send + 'static>(&self) -> Batch<T> {
         Batch::new(self.clone())

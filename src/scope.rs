@@ -16,7 +16,7 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
@@ -48,6 +48,13 @@ struct Started {
     drawer: Option<Arc<dyn Empty>>,
 }
 
+impl Started {
+    /// Whether the task has ended, and left nothing in its drawer.
+    fn is_over(&self) -> bool {
+        self.handle.is_finished() && self.drawer.as_ref().is_none_or(|drawer| drawer.is_empty())
+    }
+}
+
 /// Where a task leaves its result.
 struct Drawer<T>(Mutex<Content<T>>);
 
@@ -59,6 +66,7 @@ struct Content<T> {
 /// Can be emptied, whatever is in it; the panic that nobody took is returned.
 trait Empty: Send + Sync {
     fn empty(&self) -> Option<TaskPanic>;
+    fn is_empty(&self) -> bool;
 }
 
 impl<T: Send> Empty for Drawer<T> {
@@ -68,6 +76,10 @@ impl<T: Send> Empty for Drawer<T> {
             Some(Err(error)) => error.into_panic(),
             _ => None,
         }
+    }
+
+    fn is_empty(&self) -> bool {
+        locked(&self.0).outcome.is_none()
     }
 }
 
@@ -201,15 +213,14 @@ impl<'scope> Scope<'scope, '_> {
     {
         let content = Content { outcome: None, waker: None };
         let drawer = Arc::new(Drawer(Mutex::new(content)));
-        let slip = Unfilled(Arc::clone(&drawer));
-        let run = move |task: F| {
-            let outcome = catch_unwind(AssertUnwindSafe(task));
-            slip.fill(outcome.map_err(|payload| {
-                let thread = std::thread::current();
-                let name = thread.name().unwrap_or("<unnamed>");
-                JoinError::Panicked(TaskPanic::new(payload, name, None))
-            }));
-        };
+        let (slip, origin) = (Unfilled(Arc::clone(&drawer)), Location::caller());
+        let run =
+            move |task: F| {
+                let outcome = catch_unwind(AssertUnwindSafe(task));
+                slip.fill(outcome.map_err(|payload| {
+                    JoinError::Panicked(TaskPanic::caught(payload, Some(origin)))
+                }));
+            };
         let ours: Arc<dyn Empty + 'scope> = Arc::clone(&drawer) as _;
         // SAFETY: only the lifetime changes. The scope empties the drawer before it returns, and what
         // is left then is an empty drawer, which has nothing of `'scope` in it.
@@ -264,10 +275,8 @@ impl<'scope> Scope<'scope, '_> {
         if tasks.handles.len() < tasks.tidy_at {
             return;
         }
-        // One that has ended and has a drawer may have left something there; it stays.
-        let (ended, going_on) = std::mem::take(&mut tasks.handles)
-            .into_iter()
-            .partition::<Vec<_>, _>(|task| task.handle.is_finished() && task.drawer.is_none());
+        let all = std::mem::take(&mut tasks.handles);
+        let (ended, going_on): (Vec<_>, _) = all.into_iter().partition(Started::is_over);
         tasks.tidy_at = (2 * going_on.len()).max(64);
         tasks.handles = going_on;
         drop(tasks);

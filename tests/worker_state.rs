@@ -10,7 +10,7 @@ use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
 use common::{Door, Random, eventually, hush_quiet_threads, seed, stress_time};
-use formic::{CallError, FnPool, WhenFull};
+use formic::{CallError, FnPool, Refused, WhenFull};
 
 /// What is known of all states of a pool.
 #[derive(Default)]
@@ -294,7 +294,12 @@ fn a_call_that_its_submitter_runs_has_a_state_of_its_own() {
     door.await_waiting(1);
     assert_eq!((call(&pool, Act::Call), call(&pool, Act::Call)), ((1, 1), (2, 1)));
     pool.submit(Act::Call).unwrap();
+    assert_eq!(pool.stats().completed, 3, "they have run when the calls return");
     assert_eq!((registry.made(), registry.alive(), registry.dropped_at_home()), (4, 1, 3));
+    let here = thread::current().id();
+    assert!(registry.dropped.lock().unwrap().iter().all(|(_, home, _)| *home == here));
+    assert_eq!(pool.try_submit(Act::Call).unwrap_err().reason(), Refused::Full);
+    assert_eq!(pool.try_spawn(Act::Call).unwrap_err().reason(), Refused::Full);
     door.open();
     assert_eq!(outer.join().unwrap(), (0, 1));
 }

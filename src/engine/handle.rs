@@ -14,7 +14,7 @@ use std::time::Instant;
 use super::entry::Departure;
 use super::run::{Counts, End, contain};
 use super::sync::atomic::{AtomicBool, Ordering};
-use super::sync::{Mutex, lock, now, thread};
+use super::sync::{Mutex, lock, now};
 use super::wait::{LOOK, look, park_until, this_thread};
 use super::worker::current;
 use super::{Engine, Work};
@@ -156,9 +156,7 @@ where
                 End::Counted
             }
             Err(payload) => {
-                let thread = thread::current();
-                let name = thread.name().unwrap_or("<unnamed>");
-                let panic = TaskPanic::new(payload, name, Some(self.origin));
+                let panic = TaskPanic::caught(payload, Some(self.origin));
                 self.engine.count(End::Panicked, counts);
                 self.settle(Err(JoinError::Panicked(panic)));
                 End::CountedPanic

@@ -192,6 +192,10 @@ impl<W: Work> Engine<W> {
         worker::current() == Some(std::ptr::from_ref(self).addr())
     }
 
+    pub(crate) fn queue(&self) -> usize {
+        self.settings.queue
+    }
+
     pub(crate) fn minimum(&self) -> usize {
         self.settings.minimum
     }
