@@ -97,7 +97,6 @@ pub use error::{
 };
 pub use fn_pool::FnPool;
 pub use handle::{JoinHandle, is_cancelled};
-pub use map::Map;
 pub use pool::{Permit, Pool};
 pub use scope::{Scope, ScopedHandle};
 

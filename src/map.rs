@@ -1,7 +1,6 @@
 //! `map` and `for_each`: the items of an iterator through a pool, lazily and in bounded memory.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -18,7 +17,8 @@ impl Pool {
     /// Runs `function` on every item, on the workers, and yields the outcomes in the order of the
     /// input. Lazy: items are pulled from the input on the calling thread, only as many as queue and
     /// capacity hold together (and at most 4096), so that an endless input is no problem. The input
-    /// may borrow; the items and the function are `'static`.
+    /// may borrow; the items and the function are `'static`. On a scope they may borrow, too: see
+    /// [`Scope::map`].
     ///
     /// Dropped early, the iterator cancels what nobody has begun with. If the pool is closed meanwhile,
     /// the calling thread runs the function on the items that are left.
@@ -34,20 +34,13 @@ impl Pool {
         &self,
         input: I,
         function: impl Fn(I::Item) -> R + Send + Sync + 'static,
-    ) -> Map<I::IntoIter, R>
+    ) -> impl Iterator<Item = Result<R, JoinError>>
     where
         I: IntoIterator,
         I::Item: Send + 'static,
         R: Send + 'static,
     {
-        Map {
-            window: window(self),
-            pool: self.clone(),
-            input: input.into_iter(),
-            function: Arc::new(function),
-            in_flight: VecDeque::new(),
-            refused: None,
-        }
+        Map::new(self.clone(), window(self), input.into_iter(), Arc::new(function))
     }
 
     /// Runs `function` on every item, on the workers, and returns when all of them have ended. The
@@ -77,17 +70,52 @@ impl Pool {
         I: IntoIterator,
         I::Item: Send,
     {
-        let (window, function) = (window(self), &function);
-        self.scope(|scope| {
-            let mut in_flight = VecDeque::new();
-            for item in items {
-                in_flight.extend(start(scope, item, function));
-                if in_flight.len() >= window {
-                    in_flight.pop_front().into_iter().for_each(finish);
-                }
+        self.scope(|scope| scope.for_each(items, &function));
+    }
+}
+
+impl<'scope> Scope<'scope, '_> {
+    /// As [`Pool::map`], but the items, the function and the results may borrow from outside of the
+    /// scope.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = formic::Pool::new(4);
+    /// let words = ["one".to_owned(), "two".to_owned()];
+    /// let first: Vec<&str> =
+    ///     pool.scope(|scope| scope.map(&words, |word| &word[..1]).flatten().collect());
+    /// assert_eq!(first, ["o", "t"]);
+    /// ```
+    pub fn map<I, R>(
+        &'scope self,
+        input: I,
+        function: impl Fn(I::Item) -> R + Send + Sync + 'scope,
+    ) -> impl Iterator<Item = Result<R, JoinError>>
+    where
+        I: IntoIterator,
+        I::Item: Send + 'scope,
+        R: Send + 'scope,
+    {
+        Map::new(self, window(self.pool()), input.into_iter(), Arc::new(function))
+    }
+
+    /// As [`Pool::for_each`], beside other tasks of the scope.
+    ///
+    /// # Panics
+    ///
+    /// As [`Pool::for_each`].
+    pub fn for_each<I, F>(&'scope self, items: I, function: F)
+    where
+        I: IntoIterator,
+        I::Item: Send + 'scope,
+        F: Fn(I::Item) + Send + Sync + 'scope,
+    {
+        for outcome in self.map(items, function) {
+            if let Err(error @ JoinError::Panicked(_)) = outcome {
+                error.resume();
             }
-            in_flight.into_iter().for_each(finish);
-        });
+        }
     }
 }
 
@@ -96,60 +124,78 @@ fn window(pool: &Pool) -> usize {
     pool.places().clamp(1, WIDEST)
 }
 
-/// Starts the function on an item; runs it here if the pool refuses.
-fn start<'scope, T: Send + 'scope>(
-    scope: &'scope Scope<'scope, '_>,
-    item: T,
-    function: &'scope (impl Fn(T) + Sync),
-) -> Option<ScopedHandle<'scope, ()>> {
-    match scope.spawn(move || function(item)) {
-        Ok(handle) => Some(handle),
-        Err(refused) => {
-            refused.into_task()();
-            None
-        }
+/// Where the items are run.
+trait Host<'a, R> {
+    type Handle;
+
+    /// Starts a task, or gives it back. Waits for a place if `wait` says so.
+    fn start(&self, task: Task<'a, R>, wait: bool) -> Result<Self::Handle, Task<'a, R>>;
+
+    fn join(handle: Self::Handle) -> Result<R, JoinError>;
+}
+
+type Task<'a, R> = Box<dyn FnOnce() -> R + Send + 'a>;
+
+impl<R: Send + 'static> Host<'static, R> for Pool {
+    type Handle = JoinHandle<R>;
+
+    fn start(&self, task: Task<'static, R>, wait: bool) -> Result<JoinHandle<R>, Task<'static, R>> {
+        let handle = if wait { self.spawn(task) } else { self.try_spawn(task) };
+        handle.map(JoinHandle::cancel_on_drop).map_err(SubmitError::into_task)
+    }
+
+    fn join(handle: JoinHandle<R>) -> Result<R, JoinError> {
+        handle.join()
     }
 }
 
-/// Waits for an item. A panic goes on: the scope waits for the others.
-fn finish(handle: ScopedHandle<'_, ()>) {
-    if let Err(error @ JoinError::Panicked(_)) = handle.join() {
-        error.resume();
+impl<'scope, R: Send + 'scope> Host<'scope, R> for &'scope Scope<'scope, '_> {
+    type Handle = ScopedHandle<'scope, R>;
+
+    fn start(&self, task: Task<'scope, R>, wait: bool) -> Result<Self::Handle, Task<'scope, R>> {
+        let handle = if wait { self.spawn(task) } else { self.try_spawn(task) };
+        handle.map(ScopedHandle::cancel_on_drop).map_err(SubmitError::into_task)
+    }
+
+    fn join(handle: ScopedHandle<'scope, R>) -> Result<R, JoinError> {
+        handle.join()
     }
 }
 
-type Task<R> = Box<dyn FnOnce() -> R + Send>;
-
-/// The outcomes of [`Pool::map`], in the order of the input.
-#[must_use = "iterators are lazy: nothing is run until the outcomes are pulled"]
-pub struct Map<I: Iterator, R> {
-    pool: Pool,
-    input: I,
-    function: Arc<dyn Fn(I::Item) -> R + Send + Sync>,
+/// The outcomes of a function on the items of an iterator, in order.
+struct Map<'a, H: Host<'a, R>, I: Iterator, R> {
+    host: H,
     window: usize,
-    in_flight: VecDeque<JoinHandle<R>>,
-    /// What the pool had no place for; it is tried again first.
-    refused: Option<Task<R>>,
+    input: I,
+    function: Arc<dyn Fn(I::Item) -> R + Send + Sync + 'a>,
+    in_flight: VecDeque<H::Handle>,
+    /// What there was no place for; it is tried again first.
+    refused: Option<Task<'a, R>>,
 }
 
-impl<I, R> Map<I, R>
+impl<'a, H, I, R> Map<'a, H, I, R>
 where
+    H: Host<'a, R>,
     I: Iterator,
-    I::Item: Send + 'static,
-    R: Send + 'static,
+    I::Item: Send + 'a,
+    R: 'a,
 {
+    fn new(
+        host: H,
+        window: usize,
+        input: I,
+        function: Arc<dyn Fn(I::Item) -> R + Send + Sync + 'a>,
+    ) -> Self {
+        Map { host, window, input, function, in_flight: VecDeque::new(), refused: None }
+    }
+
     /// Starts as many items as may be in flight and find a place.
     fn fill(&mut self) {
         while self.in_flight.len() < self.window {
             let Some(task) = self.refused.take().or_else(|| self.pull()) else { return };
             // Whoever has something to wait for does not wait for a place.
-            let spawned = if self.in_flight.is_empty() {
-                self.pool.spawn(task)
-            } else {
-                self.pool.try_spawn(task)
-            };
-            match spawned.map_err(SubmitError::into_task) {
-                Ok(handle) => self.in_flight.push_back(handle.cancel_on_drop()),
+            match self.host.start(task, self.in_flight.is_empty()) {
+                Ok(handle) => self.in_flight.push_back(handle),
                 Err(task) => {
                     self.refused = Some(task);
                     return;
@@ -158,18 +204,19 @@ where
         }
     }
 
-    fn pull(&mut self) -> Option<Task<R>> {
+    fn pull(&mut self) -> Option<Task<'a, R>> {
         let item = self.input.next()?;
         let function = Arc::clone(&self.function);
         Some(Box::new(move || function(item)))
     }
 }
 
-impl<I, R> Iterator for Map<I, R>
+impl<'a, H, I, R> Iterator for Map<'a, H, I, R>
 where
+    H: Host<'a, R>,
     I: Iterator,
-    I::Item: Send + 'static,
-    R: Send + 'static,
+    I::Item: Send + 'a,
+    R: 'a,
 {
     type Item = Result<R, JoinError>;
 
@@ -177,19 +224,13 @@ where
     fn next(&mut self) -> Option<Self::Item> {
         self.fill();
         match self.in_flight.pop_front() {
-            Some(handle) => Some(handle.join()),
+            Some(handle) => Some(H::join(handle)),
             None => self.refused.take().map(run_here),
         }
     }
 }
 
-fn run_here<R>(task: Task<R>) -> Result<R, JoinError> {
+fn run_here<R>(task: Task<'_, R>) -> Result<R, JoinError> {
     let outcome = catch_unwind(AssertUnwindSafe(task));
     outcome.map_err(|payload| JoinError::Panicked(TaskPanic::caught(payload, None)))
-}
-
-impl<I: Iterator, R> fmt::Debug for Map<I, R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Map").field("in_flight", &self.in_flight.len()).finish_non_exhaustive()
-    }
 }

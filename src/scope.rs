@@ -184,7 +184,7 @@ impl<'scope> Scope<'scope, '_> {
     where
         F: FnOnce() + Send + 'scope,
     {
-        self.start(task, None, |task| task()).map(drop)
+        self.start(task, None, true, |task| task()).map(drop)
     }
 
     /// Runs a closure that may borrow from outside of the scope, and returns a handle to its result,
@@ -211,6 +211,33 @@ impl<'scope> Scope<'scope, '_> {
         F: FnOnce() -> T + Send + 'scope,
         T: Send + 'scope,
     {
+        self.spawn_with(task, true)
+    }
+
+    /// As [`spawn`](Scope::spawn), but never waits and never runs the closure here.
+    ///
+    /// # Errors
+    ///
+    /// As [`Pool::try_spawn`]: the closure comes back.
+    #[track_caller]
+    pub fn try_spawn<F, T>(&'scope self, task: F) -> Result<ScopedHandle<'scope, T>, SubmitError<F>>
+    where
+        F: FnOnce() -> T + Send + 'scope,
+        T: Send + 'scope,
+    {
+        self.spawn_with(task, false)
+    }
+
+    #[track_caller]
+    fn spawn_with<F, T>(
+        &'scope self,
+        task: F,
+        wait: bool,
+    ) -> Result<ScopedHandle<'scope, T>, SubmitError<F>>
+    where
+        F: FnOnce() -> T + Send + 'scope,
+        T: Send + 'scope,
+    {
         let content = Content { outcome: None, waker: None };
         let drawer = Arc::new(Drawer(Mutex::new(content)));
         let (slip, origin) = (Unfilled(Arc::clone(&drawer)), Location::caller());
@@ -225,8 +252,12 @@ impl<'scope> Scope<'scope, '_> {
         // SAFETY: only the lifetime changes. The scope empties the drawer before it returns, and what
         // is left then is an empty drawer, which has nothing of `'scope` in it.
         let ours: Arc<dyn Empty + 'static> = unsafe { std::mem::transmute(ours) };
-        let parcel = self.start(task, Some(ours), run)?;
-        Ok(ScopedHandle { drawer, parcel, scope: PhantomData })
+        let parcel = self.start(task, Some(ours), wait, run)?;
+        Ok(ScopedHandle { drawer, parcel, cancel_on_drop: false, scope: PhantomData })
+    }
+
+    pub(crate) fn pool(&self) -> &Pool {
+        self.pool
     }
 
     /// Gives a task to the pool, to be run by `run`, and remembers it.
@@ -235,6 +266,7 @@ impl<'scope> Scope<'scope, '_> {
         &'scope self,
         task: F,
         drawer: Option<Arc<dyn Empty>>,
+        wait: bool,
         run: impl FnOnce(F) + Send + 'scope,
     ) -> Result<Option<Arc<dyn Joinable<()>>>, SubmitError<F>> {
         // The task is in the middle, so that it can be given back if it is refused.
@@ -251,7 +283,8 @@ impl<'scope> Scope<'scope, '_> {
         // `Pool::scope` waits until it was consumed or dropped: see the head of this file. A closure
         // that is refused is dropped below.
         let whole: Box<dyn FnOnce() + Send + 'static> = unsafe { std::mem::transmute(whole) };
-        match self.pool.spawn(whole) {
+        let spawned = if wait { self.pool.spawn(whole) } else { self.pool.try_spawn(whole) };
+        match spawned {
             Ok(handle) => {
                 let parcel = handle.parcel();
                 self.remember(Started { handle, drawer });
@@ -340,6 +373,7 @@ impl<T> Drop for Unfilled<T> {
 pub struct ScopedHandle<'scope, T> {
     drawer: Arc<Drawer<T>>,
     parcel: Option<Arc<dyn Joinable<()>>>,
+    cancel_on_drop: bool,
     scope: PhantomData<&'scope mut &'scope ()>,
 }
 
@@ -349,11 +383,24 @@ impl<T> ScopedHandle<'_, T> {
     /// # Errors
     ///
     /// If the task panicked, or was dropped by [`Control::discard`](crate::Control::discard).
-    pub fn join(self) -> Result<T, JoinError> {
+    pub fn join(mut self) -> Result<T, JoinError> {
+        self.cancel_on_drop = false;
         if let Some(parcel) = &self.parcel {
             engine::help_out(parcel);
         }
         engine::block_on(|context| self.poll(context))
+    }
+
+    /// As [`JoinHandle::cancel`].
+    #[allow(clippy::must_use_candidate, reason = "what is asked for is the cancelling")]
+    pub fn cancel(&self) -> bool {
+        self.parcel.as_ref().is_some_and(|parcel| parcel.cancel())
+    }
+
+    /// Cancels the task when the handle is dropped before the result was taken.
+    pub fn cancel_on_drop(mut self) -> Self {
+        self.cancel_on_drop = true;
+        self
     }
 
     /// Whether the result is there.
@@ -370,6 +417,14 @@ impl<T> ScopedHandle<'_, T> {
                 content.waker = Some(context.waker().clone());
                 Poll::Pending
             }
+        }
+    }
+}
+
+impl<T> Drop for ScopedHandle<'_, T> {
+    fn drop(&mut self) {
+        if self.cancel_on_drop {
+            self.cancel();
         }
     }
 }

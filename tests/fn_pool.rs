@@ -30,18 +30,10 @@ fn one_worker(settings: Settings) -> Errands {
 /// The same, and the door that its worker waits at.
 fn held(settings: Settings) -> (Errands, Door) {
     let (pool, door) = (one_worker(settings), Door::new());
-    hold(&pool, &door);
-    (pool, door)
-}
-
-fn hold(pool: &Errands, door: &Door) {
     let at_door = door.clone();
-    let wait = move || {
-        at_door.wait();
-        0
-    };
-    pool.try_submit(errand(wait)).expect("the worker is free");
+    pool.submit(errand(move || (at_door.wait(), 0).1)).expect("the worker is free");
     door.await_waiting(1);
+    (pool, door)
 }
 
 /// A way to have an errand run.
@@ -212,32 +204,38 @@ fn a_call_whose_time_is_over_while_it_is_queued_never_runs() {
     assert_eq!((pool.stats().completed, pool.stats().panicked), (2, 0));
 }
 
-/// An argument and its call that waits until the call is asked to stop.
-fn obedient(begun: &Door) -> (Errand, mpsc::Receiver<()>) {
-    let (begun, (sender, receiver)) = (begun.clone(), mpsc::channel());
-    let obey = move || {
+/// Begins, waits until it is asked to stop, and tells so.
+fn obey(begun: &Door, stopped: &Door) -> Errand {
+    let (begun, stopped) = (begun.clone(), stopped.clone());
+    errand(move || {
         begun.open();
         eventually("the call is asked to stop", formic::is_cancelled);
-        sender.send(()).map_or(0, |()| 1)
-    };
-    (errand(obey), receiver)
+        (stopped.open(), 0).1
+    })
 }
 
 #[test]
-fn a_call_whose_time_is_over_while_it_runs_is_asked_to_stop() {
+fn a_call_that_nobody_waits_for_any_longer_is_asked_to_stop() {
     let (pool, mut time) = (one_worker(|builder| builder), Duration::from_millis(3));
+    let (begun, stopped) = (Door::new(), Door::new());
     // Only the operating system knows how long it takes until a call has begun.
-    let stopped = loop {
-        let (obey, stopped) = obedient(&Door::new());
-        match pool.call_timeout(obey, time).unwrap_err() {
-            CallError::TimedOut => break stopped,
-            other => assert_eq!(refused(other).reason(), Refused::TimedOut),
-        }
+    while let CallError::Refused(error) =
+        pool.call_timeout(obey(&begun, &stopped), time).unwrap_err()
+    {
+        assert_eq!(error.reason(), Refused::TimedOut);
         time *= 2;
-    };
-    stopped.recv_timeout(PATIENCE).unwrap();
+    }
+    stopped.wait();
     let asked = pool.call(errand(|| u32::from(formic::is_cancelled()))).ok();
     assert_eq!((asked, pool.workers()), (Some(0), 1), "the worker serves on");
+
+    let (begun, stopped) = (Door::new(), Door::new());
+    let mut running = Box::pin(pool.call_async(obey(&begun, &stopped)));
+    assert!(poll_once(running.as_mut()).is_pending());
+    begun.wait();
+    drop(running);
+    stopped.wait();
+    assert_eq!(block_on(pool.call_async(errand(|| 8))).ok(), Some(8), "the worker serves on");
 }
 
 #[test]
@@ -261,18 +259,6 @@ fn a_future_dropped_before_its_call_has_begun_has_it_cancelled() {
     assert_eq!((pool.stats().completed, pool.stats().panicked), (2, 0));
 }
 
-#[test]
-fn a_future_dropped_while_its_call_runs_asks_it_to_stop() {
-    let (pool, begun) = (one_worker(|builder| builder), Door::new());
-    let (obey, stopped) = obedient(&begun);
-    let mut running = Box::pin(pool.call_async(obey));
-    assert!(poll_once(running.as_mut()).is_pending());
-    begun.wait();
-    drop(running);
-    stopped.recv_timeout(PATIENCE).unwrap();
-    assert_eq!(block_on(pool.call_async(errand(|| 8))).ok(), Some(8), "the worker serves on");
-}
-
 /// What every pool can do beside running something.
 fn put_to_the_test(pool: &Control, completed: u64) {
     pool.wait_idle().unwrap();
@@ -292,12 +278,14 @@ fn the_figures_and_the_ends_are_those_of_every_pool() {
     let closures = Pool::new(1);
     closures.submit(|| ()).unwrap();
     put_to_the_test(&closures, 1);
-    let (pool, door) = (one_worker(|builder| builder.queue(4)), Door::new());
+    let pool = one_worker(|builder| builder);
     assert_eq!(pool.call(errand(|| 4)).ok(), Some(4));
     put_to_the_test(&pool, 1);
+}
 
-    pool.resize(1).unwrap();
-    hold(&pool, &door);
+#[test]
+fn what_is_discarded_is_cancelled_and_what_was_accepted_outlives_the_last_handle() {
+    let (pool, door) = held(|builder| builder.queue(4));
     let handles: Vec<_> = (0..3).map(|_| pool.spawn(errand(|| 2)).unwrap()).collect();
     assert_eq!((pool.queued(), pool.discard()), (3, 3));
     assert!(handles.into_iter().all(|handle| handle.join().unwrap_err().is_cancelled()));
@@ -338,7 +326,7 @@ fn a_server_answers_those_it_has_no_worker_for() {
 #[test]
 fn many_callers_get_each_their_own_result() {
     let pool = FnPool::builder().workers(4).queue(8).build(|number: u64| number * 3).unwrap();
-    let start = |caller| {
+    let start = |caller: u64| {
         let pool = pool.clone();
         let call = move |number| pool.call(number).unwrap() == number * 3;
         thread::spawn(move || (caller * 2000..(caller + 1) * 2000).all(call))

@@ -165,3 +165,37 @@ fn for_each_works_inside_a_task_of_its_own_pool() {
         assert_eq!(join(std::thread::spawn(move || handle.join().unwrap())), 900);
     }
 }
+
+#[test]
+fn on_a_scope_items_function_and_results_may_borrow() {
+    for pool in pools() {
+        let words: Vec<String> = (0..500).map(|number| format!("word {number}")).collect();
+        let suffix = " and more".to_owned();
+        let lengths: Vec<(&str, usize)> = pool.scope(|scope| {
+            let outcomes = scope.map(&words, |word| (word.as_str(), word.len() + suffix.len()));
+            outcomes.map(Result::unwrap).collect()
+        });
+        let expected: Vec<_> =
+            words.iter().map(|word| (word.as_str(), word.len() + suffix.len())).collect();
+        assert_eq!(lengths, expected);
+    }
+}
+
+#[test]
+fn a_map_on_a_scope_that_is_dropped_early_cancels_what_nobody_has_begun_with() {
+    let pool = Pool::builder().workers(1).queue(50).build().unwrap();
+    let (door, ran) = (Door::new(), AtomicUsize::new(0));
+    pool.scope(|scope| {
+        let mut outcomes = scope.map(0.., |number: usize| {
+            if number == 1 {
+                door.wait();
+            }
+            ran.fetch_add(1, Ordering::Relaxed);
+        });
+        outcomes.next().unwrap().unwrap();
+        door.await_waiting(1);
+        drop(outcomes);
+        door.open();
+    });
+    assert_eq!(ran.into_inner(), 2, "the first, and the one that was running");
+}
