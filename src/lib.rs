@@ -51,6 +51,36 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! **Get results**, joined or awaited, and in any order.
+//!
+//! ```
+//! # use formic::{FnPool, Pool};
+//! # let pool = Pool::new(2);
+//! let handle = pool.spawn(|| 6 * 7)?;
+//! assert_eq!(handle.join()?, 42); // or handle.await, or handle.cancel()
+//!
+//! let mut batch = pool.batch();
+//! for n in [3, 1, 2] {
+//!     batch.spawn(move || n * n)?;
+//! }
+//! let sum: i32 = batch.flatten().sum(); // as they complete; join_all() for the order of spawning
+//! assert_eq!(sum, 14);
+//!
+//! let squares = FnPool::new(2, |n: u64| n * n); // one function, no allocation per argument
+//! assert_eq!(squares.call(9)?, 81);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! **Borrow**, and send an iterator through the pool.
+//!
+//! ```
+//! # let pool = formic::Pool::new(2);
+//! let mut rows = vec![vec![3, 1, 2], vec![6, 5, 4]];
+//! pool.for_each(&mut rows, |row| row.sort());
+//! let sums: Vec<i32> = pool.map(rows, |row| row.iter().sum()).flatten().collect();
+//! assert_eq!(sums, [6, 15]);
+//! ```
+//!
 //! **Wait for everything, and go on.** [`wait_idle`](Control::wait_idle) leaves the pool open.
 //!
 //! **Shut down with a deadline.** What was accepted is run, and the threads are joined.
@@ -72,7 +102,7 @@
 //! # What it promises
 //!
 //! An accepted task runs exactly once, in the order it was accepted. Never more tasks run than the
-//! capacity says. A task may submit to its own pool: it never waits there. An idle pool uses no
+//! capacity says. A task may submit to its own pool, and wait for other tasks. An idle pool uses no
 //! CPU at all. [`stats`](Control::stats) always add up. A thread that cannot be started is an error if
 //! the pool has no worker, and otherwise only a slower pool.
 

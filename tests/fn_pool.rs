@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::error::Error;
 use std::io::{self, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -68,7 +69,7 @@ fn assert_refused(pool: &Errands, ways: &[Way], reason: Refused) {
     for (number, way) in ways.iter().enumerate() {
         let argument = errand(move || number as u32);
         let address = (&raw const *argument).cast::<()>();
-        let Err(error) = way(pool, argument) else { panic!("way {number} was not refused") };
+        let error = way(pool, argument).expect_err("there is no place");
         assert_eq!(error.reason(), reason, "way {number}");
         let argument = error.into_task();
         assert!(address == (&raw const *argument).cast::<()>(), "way {number}");
@@ -80,12 +81,9 @@ fn assert_refused(pool: &Errands, ways: &[Way], reason: Refused) {
 
 #[test]
 fn every_way_in_runs_the_function_with_its_argument() {
-    let sum = Arc::new(AtomicU64::new(0));
-    let total = Arc::clone(&sum);
-    let pool = FnPool::new(2, move |number: u64| {
-        total.fetch_add(number, Ordering::SeqCst);
-        number * number
-    });
+    static SUM: AtomicU64 = AtomicU64::new(0);
+    let pool =
+        FnPool::new(2, |number| (SUM.fetch_add(number, Ordering::SeqCst), number * number).1);
     pool.submit(1).unwrap();
     pool.try_submit(10).unwrap();
     assert_eq!(pool.spawn(100).unwrap().join().unwrap(), 10_000);
@@ -94,7 +92,7 @@ fn every_way_in_runs_the_function_with_its_argument() {
     assert_eq!(pool.call_timeout(20, PATIENCE).unwrap(), 400);
     assert_eq!(block_on(pool.call_async(200)).unwrap(), 40_000);
     pool.drain().unwrap();
-    assert_eq!((sum.load(Ordering::SeqCst), pool.stats().completed), (1333, 7));
+    assert_eq!((SUM.load(Ordering::SeqCst), pool.stats().completed), (1333, 7));
 }
 
 #[test]
@@ -113,7 +111,6 @@ fn a_refusal_gives_the_very_same_argument_back() {
     door.open();
     pool.drain().unwrap();
     assert_eq!(pool.stats().completed, 1, "nothing refused was run");
-
     let pool = one_worker(|builder| builder.stack_size(1 << 60));
     assert_refused(&pool, &every_way, Refused::NoWorker);
 }
@@ -128,9 +125,9 @@ fn those_who_wait_for_a_place_get_one_or_their_argument() {
         };
         let threads: Vec<_> = POLITE.into_iter().chain(PATIENT).map(start).collect();
         eventually("all of them wait", || pool.waiting() == 5);
-        let (act, outcome, completed): (&dyn Fn(), _, _) =
-            if close { (&|| pool.close(), Err(9), 1) } else { (&|| door.open(), Ok(()), 6) };
-        act();
+        let end: &dyn Fn() = if close { &|| pool.close() } else { &|| door.open() };
+        let (outcome, completed) = if close { (Err(9), 1) } else { (Ok(()), 6) };
+        end();
         assert!(threads.into_iter().all(|thread| join(thread) == outcome));
         door.open();
         pool.drain().unwrap();
@@ -150,13 +147,11 @@ fn a_panic_costs_one_argument_and_tells_where_it_came_from() {
     let pool = pool.build(function).unwrap();
     let submitted = line!() + 1;
     pool.submit("tea").unwrap();
-    let told = receiver.recv().unwrap();
-    assert_eq!(told, ("no tea".to_owned(), Some((file!(), submitted))));
+    assert_eq!(receiver.recv().unwrap(), ("no tea".to_owned(), Some((file!(), submitted))));
 
-    let spawn = pool.spawn("milk").unwrap();
-    let line = line!() - 1;
+    let spawn = || pool.spawn("milk").unwrap().join().map_err(CallError::from);
     let outcomes = [
-        (line, spawn.join().map_err(CallError::from)),
+        (line!() - 2, spawn()),
         (line!(), pool.call("milk")),
         (line!(), pool.call_timeout("milk", PATIENCE)),
     ];
@@ -179,8 +174,7 @@ struct Fibonacci(FnPool<Fibonacci, u64>, u64);
 #[test]
 fn a_function_may_call_its_own_pool_also_with_one_worker() {
     for queue in [0, 4096] {
-        let pool = FnPool::builder().workers(1).queue(queue).build(|question: Fibonacci| {
-            let Fibonacci(pool, number) = question;
+        let pool = FnPool::builder().workers(1).queue(queue).build(|Fibonacci(pool, number)| {
             let ask = |number| pool.call(Fibonacci(pool.clone(), number)).unwrap();
             if number < 2 { number } else { ask(number - 1) + ask(number - 2) }
         });
@@ -218,13 +212,14 @@ fn obey(begun: &Door, stopped: &Door) -> Errand {
 fn a_call_that_nobody_waits_for_any_longer_is_asked_to_stop() {
     let (pool, mut time) = (one_worker(|builder| builder), Duration::from_millis(3));
     let (begun, stopped) = (Door::new(), Door::new());
-    // Only the operating system knows how long it takes until a call has begun.
-    while let CallError::Refused(error) =
-        pool.call_timeout(obey(&begun, &stopped), time).unwrap_err()
-    {
-        assert_eq!(error.reason(), Refused::TimedOut);
-        time *= 2;
-    }
+    let error = loop {
+        match pool.call_timeout(obey(&begun, &stopped), time).unwrap_err() {
+            // Only the operating system knows how long it takes until a call has begun.
+            CallError::Refused(_) => time *= 2,
+            other => break other,
+        }
+    };
+    assert!(matches!(error, CallError::TimedOut), "{error}");
     stopped.wait();
     let asked = pool.call(errand(|| u32::from(formic::is_cancelled()))).ok();
     assert_eq!((asked, pool.workers()), (Some(0), 1), "the worker serves on");
@@ -251,36 +246,34 @@ fn a_future_dropped_before_its_call_has_begun_has_it_cancelled() {
     drop(waiting);
     assert_eq!((pool.queued(), pool.waiting(), pool.stats().cancelled), (1, 0, 0));
     drop(queued);
-    assert_eq!((pool.queued(), pool.stats().cancelled), (0, 1));
-    assert_eq!(Arc::strong_count(&owned), 1, "what it owned is gone");
+    assert_eq!((pool.queued(), pool.stats().cancelled, Arc::strong_count(&owned)), (0, 1, 1));
     pool.try_submit(errand(|| 1)).expect("its place is free");
     door.open();
     pool.drain().unwrap();
     assert_eq!((pool.stats().completed, pool.stats().panicked), (2, 0));
 }
 
-/// What every pool can do beside running something.
-fn put_to_the_test(pool: &Control, completed: u64) {
-    pool.wait_idle().unwrap();
-    let stats = pool.stats();
-    assert!(stats.adds_up() && stats.completed == completed, "{stats:?}");
-    pool.resize(3).unwrap();
-    pool.prestart(3).unwrap();
+/// What every pool can do beside running something; this one has run one task.
+fn put_to_the_test(pool: &Control) -> Result<(), Box<dyn Error>> {
+    pool.wait_idle()?;
+    assert!(pool.stats().adds_up() && pool.stats().completed == 1, "{pool:?}");
+    pool.resize(3)?;
+    pool.prestart(3)?;
     assert_eq!((pool.capacity(), pool.workers(), pool.busy(), pool.free()), (3, 3, 0, 3));
-    pool.drain_timeout(PATIENCE).unwrap();
+    pool.drain_timeout(PATIENCE)?;
     assert!(pool.is_closed() && pool.workers() == 0);
-    pool.reopen().unwrap();
-    assert!(!pool.is_closed());
+    pool.reopen()?;
+    Ok(assert!(!pool.is_closed()))
 }
 
 #[test]
 fn the_figures_and_the_ends_are_those_of_every_pool() {
-    let closures = Pool::new(1);
+    let (closures, pool) = (Pool::new(1), one_worker(|builder| builder));
     closures.submit(|| ()).unwrap();
-    put_to_the_test(&closures, 1);
-    let pool = one_worker(|builder| builder);
+    put_to_the_test(&closures).unwrap();
     assert_eq!(pool.call(errand(|| 4)).ok(), Some(4));
-    put_to_the_test(&pool, 1);
+    put_to_the_test(&pool).unwrap();
+    assert_eq!(pool.call(errand(|| 5)).ok(), Some(5));
 }
 
 #[test]
