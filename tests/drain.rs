@@ -9,21 +9,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use common::{Census, Door, PATIENCE, Random, block_on, poll_once};
+use common::{Census, Door, PATIENCE, Random, block_on, poll_once, submit_held};
 use formic::{Pool, Refused, ReopenError};
-
-fn submit_held(pool: &Pool, door: &Door, tasks: usize) -> Arc<AtomicUsize> {
-    let ran = Arc::new(AtomicUsize::new(0));
-    for _ in 0..tasks {
-        let (door, ran) = (door.clone(), Arc::clone(&ran));
-        let task = move || {
-            door.wait();
-            ran.fetch_add(1, Ordering::Relaxed);
-        };
-        pool.submit(task).expect("the pool is open");
-    }
-    ran
-}
 
 /// A pool of up to `workers`, and the count of its threads.
 fn counted(workers: usize) -> (Pool, Census) {

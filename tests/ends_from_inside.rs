@@ -8,20 +8,11 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use common::{Door, block_on, eventually, hold_workers, join, poll_once, threads_named};
+use common::{Door, block_on, eventually, hold_workers, inside, join, poll_once, threads_named};
 use formic::{Pool, PrestartError, Refused, ReopenError, StillRunning};
 
 fn pool_of(workers: usize) -> Pool {
     Pool::builder().workers(workers).build().expect("good settings")
-}
-
-/// Runs a task that is given the pool and waits for what it returns.
-#[track_caller]
-fn inside<T: Send + 'static>(pool: &Pool, task: impl FnOnce(&Pool) -> T + Send + 'static) -> T {
-    let (handle, (sender, receiver)) = (pool.clone(), mpsc::channel());
-    let task = move || drop(sender.send(task(&handle)));
-    pool.submit(task).expect("the pool is open");
-    receiver.recv_timeout(common::PATIENCE).expect("the task neither hangs nor panics")
 }
 
 #[test]

@@ -2,7 +2,6 @@
 
 mod common;
 
-use std::error::Error;
 use std::io::{self, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -254,7 +253,7 @@ fn a_future_dropped_before_its_call_has_begun_has_it_cancelled() {
 }
 
 /// What every pool can do beside running something; this one has run one task.
-fn put_to_the_test(pool: &Control) -> Result<(), Box<dyn Error>> {
+fn put_to_the_test(pool: &Control) -> Result<(), Box<dyn std::error::Error>> {
     pool.wait_idle()?;
     assert!(pool.stats().adds_up() && pool.stats().completed == 1, "{pool:?}");
     pool.resize(3)?;
@@ -263,7 +262,8 @@ fn put_to_the_test(pool: &Control) -> Result<(), Box<dyn Error>> {
     pool.drain_timeout(PATIENCE)?;
     assert!(pool.is_closed() && pool.workers() == 0);
     pool.reopen()?;
-    Ok(assert!(!pool.is_closed()))
+    assert!(!pool.is_closed());
+    Ok(())
 }
 
 #[test]
@@ -273,7 +273,6 @@ fn the_figures_and_the_ends_are_those_of_every_pool() {
     put_to_the_test(&closures).unwrap();
     assert_eq!(pool.call(errand(|| 4)).ok(), Some(4));
     put_to_the_test(&pool).unwrap();
-    assert_eq!(pool.call(errand(|| 5)).ok(), Some(5));
 }
 
 #[test]
@@ -326,6 +325,5 @@ fn many_callers_get_each_their_own_result() {
     };
     let callers: Vec<_> = (0..16).map(start).collect();
     assert!(callers.into_iter().all(join));
-    pool.drain().unwrap();
-    assert_eq!(pool.stats().completed, 32_000);
+    assert_eq!(pool.stats().completed, 32_000, "a call is counted before its result shows");
 }

@@ -134,22 +134,6 @@ fn an_awaited_handle_wakes_whoever_polled_it_last() {
 }
 
 #[test]
-fn a_future_of_a_cancelled_task_is_woken() {
-    let (pool, door) = (pool_of(1, 4), Door::new());
-    hold_workers(&pool, &door, 1);
-    for how in [|_: &Pool, task: &JoinHandle<()>| task.cancel(), |pool, _| pool.discard() == 1] {
-        let mut handle = pool.spawn(|| ()).unwrap();
-        let bell = Arc::new(Bell::default());
-        let waker = Waker::from(Arc::clone(&bell));
-        assert!(Pin::new(&mut handle).poll(&mut Context::from_waker(&waker)).is_pending());
-        assert!(how(&pool, &handle));
-        assert_eq!(bell.rung(), 1);
-        assert!(block_on(handle).unwrap_err().is_cancelled());
-    }
-    door.open();
-}
-
-#[test]
 fn a_dropped_handle_lets_its_task_run() {
     let (pool, door) = (pool_of(1, 4), Door::new());
     hold_workers(&pool, &door, 1);
@@ -160,43 +144,14 @@ fn a_dropped_handle_lets_its_task_run() {
 }
 
 #[test]
-fn cancel_on_drop_cancels_what_was_not_joined() {
-    let (pool, door) = (pool_of(1, 4), Door::new());
-    let at_door = door.clone();
-    let running = pool.spawn(move || (at_door.wait(), formic::is_cancelled()).1).unwrap();
-    door.await_waiting(1);
-    let (sender, receiver) = mpsc::channel::<()>();
-    let queued = pool.spawn(move || sender.send(())).unwrap().cancel_on_drop();
-    let queued = queued.join_timeout(Duration::ZERO).unwrap_err();
-    drop(queued);
-    assert_eq!(receiver.try_recv(), Err(mpsc::TryRecvError::Disconnected), "it is gone at once");
-    door.open();
-    assert!(!running.cancel_on_drop().join().unwrap(), "a joined handle does not cancel");
-
-    let finished = pool.spawn(|| ()).unwrap().cancel_on_drop();
-    eventually("it is finished", || finished.is_finished());
-    drop(finished);
-    assert_eq!(ended(&pool.stats()), (2, 0, 1));
-
-    let (sender, receiver) = mpsc::channel();
-    let running = pool.spawn(move || {
-        while !formic::is_cancelled() {
-            thread::yield_now();
-        }
-        sender.send("asked to stop").unwrap();
-    });
-    eventually("it runs", || pool.busy() == 1);
-    drop(running.unwrap().cancel_on_drop());
-    assert_eq!(receiver.recv_timeout(common::PATIENCE), Ok("asked to stop"));
-}
-
-#[test]
 fn a_panic_goes_to_the_handle_and_not_to_the_hook() {
     hush_quiet_threads();
     let hooked = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&hooked);
     let builder = Pool::builder().name("quiet").workers(1);
-    let hook = move |_: &formic::TaskPanic| drop(count.fetch_add(1, Ordering::SeqCst));
+    let hook = move |_: &formic::TaskPanic| {
+        count.fetch_add(1, Ordering::SeqCst);
+    };
     let pool = builder.on_panic(hook).build().unwrap();
 
     let (task, line) = (|| panic_any(7_u32), line!() + 1);
@@ -210,12 +165,15 @@ fn a_panic_goes_to_the_handle_and_not_to_the_hook() {
     assert_eq!(panic.into_payload().downcast_ref(), Some(&7_u32));
 
     let permit = pool.admit().unwrap();
-    let line = line!() + 1;
-    let error = permit.spawn(|| panic!("out of {}", "ink")).join().unwrap_err();
+    let (number, line) = (5_u32, line!() + 1);
+    let error = permit.spawn(move || panic!("out of ink {number}")).join().unwrap_err();
     let text = error.to_string();
-    assert!(text.contains("out of ink") && text.contains(&format!("{}:{line}", file!())), "{text}");
+    assert!(
+        text.contains("out of ink 5") && text.contains(&format!("{}:{line}", file!())),
+        "{text}"
+    );
     let payload = catch_unwind(AssertUnwindSafe(|| error.resume())).unwrap_err();
-    assert_eq!(payload.downcast_ref::<String>().map(String::as_str), Some("out of ink"));
+    assert_eq!(payload.downcast_ref::<String>().map(String::as_str), Some("out of ink 5"));
     assert_eq!((hooked.load(Ordering::SeqCst), ended(&pool.stats())), (0, (0, 2, 0)));
 }
 

@@ -7,23 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use common::{Door, block_on, eventually, poll_once};
+use common::{Door, block_on, eventually, poll_once, submit_held};
 use formic::{Pool, Refused};
 
 const ROUNDS: usize = if cfg!(debug_assertions) { 30_000 } else { 300_000 };
-
-fn submit_held(pool: &Pool, door: &Door, tasks: usize) -> Arc<AtomicUsize> {
-    let ran = Arc::new(AtomicUsize::new(0));
-    for _ in 0..tasks {
-        let (door, ran) = (door.clone(), Arc::clone(&ran));
-        let task = move || {
-            door.wait();
-            ran.fetch_add(1, Ordering::Relaxed);
-        };
-        pool.submit(task).expect("the pool is open");
-    }
-    ran
-}
 
 fn submit_count(pool: &Pool, ran: &Arc<AtomicUsize>) {
     let ran = Arc::clone(ran);

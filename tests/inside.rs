@@ -7,22 +7,13 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use common::{Door, block_on, eventually, hold_workers, join};
+use common::{Door, block_on, eventually, hold_workers, inside, join};
 use formic::{Pool, Refused, WhenFull};
 
 const QUEUES: [usize; 3] = [0, 1, 64];
 
 fn pool_of(workers: usize, queue: usize) -> Pool {
     Pool::builder().workers(workers).queue(queue).build().expect("good settings")
-}
-
-/// Runs a task that is given the pool and waits for what it returns.
-#[track_caller]
-fn inside<T: Send + 'static>(pool: &Pool, task: impl FnOnce(&Pool) -> T + Send + 'static) -> T {
-    let (handle, (sender, receiver)) = (pool.clone(), mpsc::channel());
-    let task = move || drop(sender.send(task(&handle)));
-    pool.submit(task).expect("the pool is open");
-    receiver.recv_timeout(common::PATIENCE).expect("the task neither hangs nor panics")
 }
 
 #[test]

@@ -3,25 +3,12 @@
 mod common;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{Census, Door, Random, eventually, stress_time};
+use common::{Census, Door, Random, eventually, stress_time, submit_held};
 use formic::{Pool, ResizeError};
-
-fn submit_held(pool: &Pool, door: &Door, tasks: usize) -> Arc<AtomicUsize> {
-    let ran = Arc::new(AtomicUsize::new(0));
-    for _ in 0..tasks {
-        let (door, ran) = (door.clone(), Arc::clone(&ran));
-        let task = move || {
-            door.wait();
-            ran.fetch_add(1, Ordering::Relaxed);
-        };
-        pool.submit(task).expect("the pool is open");
-    }
-    ran
-}
 
 #[test]
 fn shrinking_sends_idle_workers_away_at_once() {

@@ -8,20 +8,14 @@ use std::time::{Duration, Instant};
 
 use super::books::Books;
 use super::gate::Gate;
-use super::lane::{MOST_BUSY, Tally};
+use super::idle::Doze;
+use super::lane::MOST_BUSY;
 use super::line::{Line, Stretch};
 use super::pace::Pace;
 use super::roster::{Duty, Roster};
 use super::run::End;
-use super::sync::now;
 use super::sync::thread::Thread;
 use super::wait::Waiter;
-
-/// After a thread could not be started, the crew works with those it has for so long.
-const START_PAUSE: Duration = Duration::from_millis(10);
-/// The dozing worker looks at the line after this, and then after up to [`DOZE_MOST`].
-const DOZE_FIRST: Duration = Duration::from_micros(200);
-const DOZE_MOST: Duration = Duration::from_millis(1);
 
 /// What the lock guards. The invariants are numbered in the engine's README.
 pub(crate) struct Crew<J> {
@@ -35,8 +29,8 @@ pub(crate) struct Crew<J> {
     /// Waiting until no task is left, and until no worker is left.
     pub(crate) idlers: Vec<Arc<Waiter>>,
     pub(crate) drainers: Vec<Arc<Waiter>>,
-    doze: Doze,
-    no_start_before: Option<Instant>,
+    pub(crate) doze: Doze,
+    pub(crate) no_start_before: Option<Instant>,
 }
 
 /// The settings that may change.
@@ -55,17 +49,9 @@ pub(crate) struct Limits {
 
 impl Limits {
     /// The capacity, as far as the workers can be counted.
-    fn most_workers(&self) -> usize {
+    pub(crate) fn most_workers(&self) -> usize {
         self.capacity.min(MOST_BUSY)
     }
-}
-
-/// What the dozing worker saw last.
-#[derive(Debug, Default)]
-struct Doze {
-    published: u64,
-    queued: usize,
-    rest: Duration,
 }
 
 /// What a worker did since it last asked.
@@ -179,7 +165,7 @@ impl<J> Crew<J> {
         self.books.note_end(end);
     }
 
-    fn decide(&mut self, me: usize, looked: bool, acts: &mut Acts) -> Next<J> {
+    pub(crate) fn decide(&mut self, me: usize, looked: bool, acts: &mut Acts) -> Next<J> {
         if self.is_surplus() {
             let next = self.leave(me);
             // Somebody may have counted on this worker.
@@ -246,7 +232,7 @@ impl<J> Crew<J> {
         self.waiters_are_eager() || self.roster.workers() > self.limits.capacity
     }
 
-    fn leave(&mut self, me: usize) -> Next<J> {
+    pub(crate) fn leave(&mut self, me: usize) -> Next<J> {
         self.roster.set(me, Duty::Leaving);
         Next::Leave
     }
@@ -260,7 +246,7 @@ impl<J> Crew<J> {
     /// Whether a worker may go although it is perhaps the last. The last one stays while a permit
     /// is out, whose task must not meet an empty crew, and while a thread is being started, because
     /// whoever relies on that thread has been told that there is a worker.
-    fn can_spare_one(&self) -> bool {
+    pub(crate) fn can_spare_one(&self) -> bool {
         self.roster.staying() > 1
             || (self.gate.permits() == 0 && self.roster.count(Duty::Starting) == 0)
     }
@@ -291,166 +277,5 @@ impl<J> Crew<J> {
     fn can_spare_leaver(&self) -> bool {
         self.roster.staying() > 0
             || (self.gate.permits() == 0 && self.roster.count(Duty::Starting) == 0)
-    }
-
-    // ---- Calling workers ------------------------------------------------------------------------
-
-    /// Calls a worker if the tasks in the line need one: the most recently idle, or a new one.
-    pub(crate) fn call_for_help(&mut self, acts: &mut Acts) {
-        let tally = self.line.tally();
-        let queued = tally.queued(self.line.published());
-        if queued == 0 {
-            return;
-        }
-        if !self.can_call() {
-            // Nothing changes that by itself, except time if a start has failed.
-            self.roster.quiet = self.no_start_before.is_none();
-            return;
-        }
-        // Those at work are through with short tasks in no time. One who is up, or looks every now
-        // and then, is enough to notice if they are not.
-        let watched = self.roster.alert() > 0 || self.roster.dozer().is_some();
-        if self.pace.is_short() && watched {
-            self.roster.quiet = true;
-            return;
-        }
-        if queued <= self.alert(tally) {
-            return;
-        }
-        self.call(acts);
-    }
-
-    /// Calls as many workers as the line has tasks.
-    pub(crate) fn call_all_needed(&mut self, acts: &mut Acts) {
-        loop {
-            let tally = self.line.tally();
-            let queued = tally.queued(self.line.published());
-            if queued <= self.alert(tally) || !self.can_call() {
-                return;
-            }
-            self.call(acts);
-        }
-    }
-
-    /// How many workers will take the next task without being called: those on their way, those
-    /// that look around, and those on the lane that are between two tasks. The tally is the one by
-    /// which the tasks were counted: in another look, such a task would be running already.
-    fn alert(&self, tally: Tally) -> usize {
-        let between = self.roster.count(Duty::Engaged).saturating_sub(tally.busy());
-        self.roster.alert() + between
-    }
-
-    fn can_call(&mut self) -> bool {
-        let at_work = self.roster.count(Duty::Engaged) + self.roster.alert();
-        let idle = self.roster.count(Duty::Idle) > 0 && at_work < self.limits.capacity;
-        idle || self.can_start()
-    }
-
-    fn can_start(&mut self) -> bool {
-        if self.roster.workers() >= self.limits.most_workers() {
-            return false;
-        }
-        if self.no_start_before.is_some_and(|time| now() < time) {
-            return false;
-        }
-        self.no_start_before = None;
-        true
-    }
-
-    fn call(&mut self, acts: &mut Acts) {
-        match self.roster.call_newest() {
-            Some(thread) => acts.unpark.push(thread),
-            None => acts.start.push(self.roster.add(Duty::Starting)),
-        }
-    }
-
-    /// A thread could not be started for this place.
-    pub(crate) fn could_not_start(&mut self, index: usize, acts: &mut Acts) {
-        self.roster.remove(index);
-        self.no_start_before = now().checked_add(START_PAUSE);
-        self.call_last_to_go(acts);
-        self.serve_waiters(acts);
-    }
-
-    /// In a closed pool a worker is idle only because others work off what is left, or because
-    /// somebody relies on it: see [`Crew::can_spare_one`]. When that is over it is called once
-    /// more, to go. It calls the next.
-    pub(crate) fn call_last_to_go(&mut self, acts: &mut Acts) {
-        if self.closed && self.line.queued() == 0 && self.can_spare_one() {
-            acts.unpark.extend(self.roster.call_newest());
-        }
-    }
-
-    // ---- Idle workers ---------------------------------------------------------------------------
-
-    fn first_rest(&mut self, me: usize) -> Rest {
-        let others_at_work = self.roster.count(Duty::Engaged) > 0;
-        if self.pace.is_short() && others_at_work && self.roster.dozer().is_none() {
-            self.roster.set_dozer(me);
-            self.doze = Doze {
-                published: self.line.published(),
-                queued: self.line.queued(),
-                rest: DOZE_FIRST,
-            };
-            return Rest::For(DOZE_FIRST);
-        }
-        self.rest()
-    }
-
-    fn rest(&self) -> Rest {
-        if self.limits.expires { Rest::UntilExpired } else { Rest::UntilCalled }
-    }
-
-    /// An idle worker woke up without having been called.
-    fn woke_alone(&mut self, me: usize, expired: bool, acts: &mut Acts) -> Next<J> {
-        let queued = self.line.queued();
-        if queued > 0 && self.is_needed(me, queued) {
-            self.roster.remove_idle(me);
-            return self.decide(me, true, acts);
-        }
-        if expired && queued == 0 {
-            return self.expire(me);
-        }
-        Next::Rest(self.next_rest(me, queued))
-    }
-
-    /// An idle worker's time is over: it goes, unless it is one of the minimum.
-    fn expire(&mut self, me: usize) -> Next<J> {
-        self.roster.forget_dozer(me);
-        let workers = self.roster.staying() + self.roster.count(Duty::Starting);
-        if workers <= self.limits.minimum {
-            return Next::Rest(Rest::UntilCalled);
-        }
-        if !self.can_spare_one() {
-            return Next::Rest(Rest::Anew);
-        }
-        self.roster.remove_idle(me);
-        self.leave(me)
-    }
-
-    /// Whether an idle worker that finds tasks in the line should take part.
-    fn is_needed(&mut self, me: usize, queued: usize) -> bool {
-        if self.roster.dozer() != Some(me) || !self.pace.is_short() {
-            return true;
-        }
-        let taken = self.line.published() - queued as u64;
-        if taken <= self.doze.published - self.doze.queued as u64 {
-            self.pace.stalled();
-            self.line.seal();
-            return true;
-        }
-        self.roster.count(Duty::Engaged) < self.limits.cores && self.pace.is_behind(queued)
-    }
-
-    /// The dozing worker goes on dozing while tasks come in.
-    fn next_rest(&mut self, me: usize, queued: usize) -> Rest {
-        let published = self.line.published();
-        if self.roster.dozer() != Some(me) || (published == self.doze.published && queued == 0) {
-            self.roster.forget_dozer(me);
-            return self.rest();
-        }
-        let rest = (self.doze.rest * 2).min(DOZE_MOST);
-        self.doze = Doze { published, queued, rest };
-        Rest::For(rest)
     }
 }

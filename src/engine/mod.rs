@@ -12,6 +12,8 @@ mod lane; // .. and how short tasks are taken without the lock
 mod line; // where it waits for a worker
 mod pace; // .. how long tasks take
 mod books; // .. and what became of every task
+mod call; // .. who is called
+mod idle; // .. who rests, and who goes
 mod roster; // .. what each worker is doing
 mod run; // how it is called
 mod sync;

@@ -271,3 +271,33 @@ impl Drop for Counted {
         self.0.0.fetch_sub(1, std::sync::atomic::Ordering::SeqCst);
     }
 }
+
+/// Submits tasks that wait at the door; returns the count of those that have run.
+pub fn submit_held(
+    pool: &formic::Pool,
+    door: &Door,
+    tasks: usize,
+) -> Arc<std::sync::atomic::AtomicUsize> {
+    let ran = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    for _ in 0..tasks {
+        let (door, ran) = (door.clone(), Arc::clone(&ran));
+        let task = move || {
+            door.wait();
+            ran.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        };
+        pool.submit(task).expect("the pool is open");
+    }
+    ran
+}
+
+/// Runs a task that is given the pool and waits for what it returns.
+#[track_caller]
+pub fn inside<T: Send + 'static>(
+    pool: &formic::Pool,
+    task: impl FnOnce(&formic::Pool) -> T + Send + 'static,
+) -> T {
+    let (handle, (sender, receiver)) = (pool.clone(), std::sync::mpsc::channel());
+    let task = move || drop(sender.send(task(&handle)));
+    pool.submit(task).expect("the pool is open");
+    receiver.recv_timeout(PATIENCE).expect("the task neither hangs nor panics")
+}

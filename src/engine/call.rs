@@ -1,0 +1,99 @@
+//! Calling workers: who is woken or started for the tasks in the line.
+
+use std::time::Duration;
+
+use super::crew::{Acts, Crew};
+use super::lane::Tally;
+use super::roster::Duty;
+use super::sync::now;
+
+/// After a thread could not be started, the crew works with those it has for so long.
+const START_PAUSE: Duration = Duration::from_millis(10);
+
+impl<J> Crew<J> {
+    /// Calls a worker if the tasks in the line need one: the most recently idle, or a new one.
+    pub(crate) fn call_for_help(&mut self, acts: &mut Acts) {
+        let tally = self.line.tally();
+        let queued = tally.queued(self.line.published());
+        if queued == 0 {
+            return;
+        }
+        if !self.can_call() {
+            // Nothing changes that by itself, except time if a start has failed.
+            self.roster.quiet = self.no_start_before.is_none();
+            return;
+        }
+        // Those at work are through with short tasks in no time. One who is up, or looks every now
+        // and then, is enough to notice if they are not.
+        let watched = self.roster.alert() > 0 || self.roster.dozer().is_some();
+        if self.pace.is_short() && watched {
+            self.roster.quiet = true;
+            return;
+        }
+        if queued <= self.alert(tally) {
+            return;
+        }
+        self.call(acts);
+    }
+
+    /// Calls as many workers as the line has tasks.
+    pub(crate) fn call_all_needed(&mut self, acts: &mut Acts) {
+        loop {
+            let tally = self.line.tally();
+            let queued = tally.queued(self.line.published());
+            if queued <= self.alert(tally) || !self.can_call() {
+                return;
+            }
+            self.call(acts);
+        }
+    }
+
+    /// How many workers will take the next task without being called: those on their way, those
+    /// that look around, and those on the lane that are between two tasks. The tally is the one by
+    /// which the tasks were counted: in another look, such a task would be running already.
+    fn alert(&self, tally: Tally) -> usize {
+        let between = self.roster.count(Duty::Engaged).saturating_sub(tally.busy());
+        self.roster.alert() + between
+    }
+
+    fn can_call(&mut self) -> bool {
+        let at_work = self.roster.count(Duty::Engaged) + self.roster.alert();
+        let idle = self.roster.count(Duty::Idle) > 0 && at_work < self.limits.capacity;
+        idle || self.can_start()
+    }
+
+    fn can_start(&mut self) -> bool {
+        if self.roster.workers() >= self.limits.most_workers() {
+            return false;
+        }
+        if self.no_start_before.is_some_and(|time| now() < time) {
+            return false;
+        }
+        self.no_start_before = None;
+        true
+    }
+
+    fn call(&mut self, acts: &mut Acts) {
+        match self.roster.call_newest() {
+            Some(thread) => acts.unpark.push(thread),
+            None => acts.start.push(self.roster.add(Duty::Starting)),
+        }
+    }
+
+    /// A thread could not be started for this place.
+    pub(crate) fn could_not_start(&mut self, index: usize, acts: &mut Acts) {
+        self.roster.remove(index);
+        self.no_start_before = now().checked_add(START_PAUSE);
+        self.call_last_to_go(acts);
+        self.serve_waiters(acts);
+    }
+
+    /// In a closed pool a worker is idle only because others work off what is left, or because
+    /// somebody relies on it: see [`Crew::can_spare_one`]. When that is over it is called once
+    /// more, to go. It calls the next.
+    pub(crate) fn call_last_to_go(&mut self, acts: &mut Acts) {
+        if self.closed && self.line.queued() == 0 && self.can_spare_one() {
+            acts.unpark.extend(self.roster.call_newest());
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Idle workers: how long they rest, when they go, and the one that dozes.
+
+use std::time::Duration;
+
+use super::crew::{Acts, Crew, Next, Rest};
+use super::roster::Duty;
+
+/// The dozing worker looks at the line after this, and then after up to [`DOZE_MOST`].
+const DOZE_FIRST: Duration = Duration::from_micros(200);
+const DOZE_MOST: Duration = Duration::from_millis(1);
+
+/// What the dozing worker saw last.
+#[derive(Debug, Default)]
+pub(crate) struct Doze {
+    published: u64,
+    queued: usize,
+    rest: Duration,
+}
+
+impl<J> Crew<J> {
+    pub(crate) fn first_rest(&mut self, me: usize) -> Rest {
+        let others_at_work = self.roster.count(Duty::Engaged) > 0;
+        if self.pace.is_short() && others_at_work && self.roster.dozer().is_none() {
+            self.roster.set_dozer(me);
+            self.doze = Doze {
+                published: self.line.published(),
+                queued: self.line.queued(),
+                rest: DOZE_FIRST,
+            };
+            return Rest::For(DOZE_FIRST);
+        }
+        self.rest()
+    }
+
+    fn rest(&self) -> Rest {
+        if self.limits.expires { Rest::UntilExpired } else { Rest::UntilCalled }
+    }
+
+    /// An idle worker woke up without having been called.
+    pub(crate) fn woke_alone(&mut self, me: usize, expired: bool, acts: &mut Acts) -> Next<J> {
+        let queued = self.line.queued();
+        if queued > 0 && self.is_needed(me, queued) {
+            self.roster.remove_idle(me);
+            return self.decide(me, true, acts);
+        }
+        if expired && queued == 0 {
+            return self.expire(me);
+        }
+        Next::Rest(self.next_rest(me, queued))
+    }
+
+    /// An idle worker's time is over: it goes, unless it is one of the minimum.
+    fn expire(&mut self, me: usize) -> Next<J> {
+        self.roster.forget_dozer(me);
+        let workers = self.roster.staying() + self.roster.count(Duty::Starting);
+        if workers <= self.limits.minimum {
+            return Next::Rest(Rest::UntilCalled);
+        }
+        if !self.can_spare_one() {
+            return Next::Rest(Rest::Anew);
+        }
+        self.roster.remove_idle(me);
+        self.leave(me)
+    }
+
+    /// Whether an idle worker that finds tasks in the line should take part.
+    fn is_needed(&mut self, me: usize, queued: usize) -> bool {
+        if self.roster.dozer() != Some(me) || !self.pace.is_short() {
+            return true;
+        }
+        let taken = self.line.published() - queued as u64;
+        if taken <= self.doze.published - self.doze.queued as u64 {
+            self.pace.stalled();
+            self.line.seal();
+            return true;
+        }
+        self.roster.count(Duty::Engaged) < self.limits.cores && self.pace.is_behind(queued)
+    }
+
+    /// The dozing worker goes on dozing while tasks come in.
+    fn next_rest(&mut self, me: usize, queued: usize) -> Rest {
+        let published = self.line.published();
+        if self.roster.dozer() != Some(me) || (published == self.doze.published && queued == 0) {
+            self.roster.forget_dozer(me);
+            return self.rest();
+        }
+        let rest = (self.doze.rest * 2).min(DOZE_MOST);
+        self.doze = Doze { published, queued, rest };
+        Rest::For(rest)
+    }
+}

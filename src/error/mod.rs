@@ -1,0 +1,11 @@
+//! Errors: one small type per act, and what was refused comes back inside.
+
+mod ends;
+mod settings;
+mod submit;
+mod task;
+
+pub use ends::{ReopenError, StillRunning};
+pub use settings::{BuildError, PrestartError, ResizeError};
+pub use submit::{CallError, Refused, SubmitError};
+pub use task::{JoinError, TaskPanic};

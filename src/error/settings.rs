@@ -1,0 +1,187 @@
+//! Settings that a pool cannot have, and workers that could not be started for them.
+
+use std::error::Error;
+use std::fmt;
+use std::io;
+
+/// A setting that a pool cannot have. Every variant names the setting and the value.
+///
+/// # Examples
+///
+/// ```
+/// use formic::{BuildError, Pool};
+///
+/// let error = Pool::builder().workers(5..=2).build().unwrap_err();
+/// assert!(matches!(error, BuildError::Workers { minimum: 5, capacity: 2 }));
+/// assert_eq!(error.to_string(), "workers: the minimum 5 is above the capacity 2");
+/// ```
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// `workers(0)`: a pool without workers could not run anything.
+    NoWorkers,
+    /// `workers(minimum..=capacity)` with the minimum above the capacity.
+    Workers {
+        /// What was asked for as the minimum.
+        minimum: usize,
+        /// What was asked for as the capacity.
+        capacity: usize,
+    },
+    /// More workers than a pool may have.
+    TooManyWorkers {
+        /// What was asked for.
+        workers: usize,
+        /// The most that is possible: [`Builder::MAX_WORKERS`](crate::Builder::MAX_WORKERS).
+        limit: usize,
+    },
+    /// `stack_size` below what a thread can live on.
+    StackSize {
+        /// What was asked for, in bytes.
+        bytes: usize,
+        /// The least that is possible.
+        least: usize,
+    },
+    /// `prestart` above the capacity.
+    Prestart {
+        /// What was asked for.
+        workers: usize,
+        /// The capacity.
+        capacity: usize,
+    },
+    /// `keep_alive(Duration::ZERO)`: workers would be gone before they could be reused.
+    KeepAlive,
+    /// `preallocate` for a queue or a crew without a bound: there is no end to it.
+    Preallocate {
+        /// The setting that has no bound: `"queue_unbounded"` or `"unlimited"`.
+        unbounded: &'static str,
+    },
+    /// `preallocate` for a queue that is too long to be reserved.
+    TooLong {
+        /// The queue that was asked for.
+        queue: usize,
+        /// The longest that can be reserved.
+        limit: usize,
+    },
+    /// `name` with a NUL byte, which no thread can have.
+    Name(String),
+    /// A thread for the minimum or for `prestart` could not be started.
+    Thread(io::Error),
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BuildError::NoWorkers => f.write_str("workers: 0 workers cannot run anything"),
+            BuildError::Workers { minimum, capacity } => {
+                write!(f, "workers: the minimum {minimum} is above the capacity {capacity}")
+            }
+            BuildError::TooManyWorkers { workers, limit } => {
+                write!(f, "workers: {workers} is above the limit of {limit}")
+            }
+            BuildError::StackSize { bytes, least } => {
+                write!(f, "stack_size: {bytes} bytes are not enough, the least is {least}")
+            }
+            BuildError::Prestart { workers, capacity } => {
+                write!(f, "prestart: {workers} is above the capacity {capacity}")
+            }
+            BuildError::KeepAlive => f.write_str(
+                "keep_alive: zero leaves no worker to be reused; use None to keep them for good",
+            ),
+            BuildError::Preallocate { unbounded } => {
+                write!(f, "preallocate: nothing can be reserved for `{unbounded}`")
+            }
+            BuildError::TooLong { queue, limit } => {
+                write!(f, "preallocate: a queue of {queue} is above the limit of {limit}")
+            }
+            BuildError::Name(name) => write!(f, "name: {name:?} contains a NUL byte"),
+            BuildError::Thread(error) => write!(f, "a worker could not be started: {error}"),
+        }
+    }
+}
+
+impl Error for BuildError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            BuildError::Thread(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// A capacity that a pool cannot be given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ResizeError {
+    /// `resize(0)`: a pool without workers could not run anything. Use `close` to stop it.
+    NoWorkers,
+    /// Below the minimum that the pool was built with.
+    BelowMinimum {
+        /// What was asked for.
+        workers: usize,
+        /// The pool's minimum.
+        minimum: usize,
+    },
+    /// More workers than a pool may have.
+    TooManyWorkers {
+        /// What was asked for.
+        workers: usize,
+        /// The most that is possible.
+        limit: usize,
+    },
+}
+
+impl fmt::Display for ResizeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ResizeError::NoWorkers => {
+                f.write_str("resize: 0 workers cannot run anything; use `close` to stop a pool")
+            }
+            ResizeError::BelowMinimum { workers, minimum } => {
+                write!(f, "resize: {workers} is below the minimum {minimum}")
+            }
+            ResizeError::TooManyWorkers { workers, limit } => {
+                write!(f, "resize: {workers} is above the limit of {limit}")
+            }
+        }
+    }
+}
+
+impl Error for ResizeError {}
+
+/// Workers that could not be started ahead of time.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum PrestartError {
+    /// More than the capacity.
+    AboveCapacity {
+        /// What was asked for.
+        workers: usize,
+        /// The capacity.
+        capacity: usize,
+    },
+    /// The pool is closed.
+    Closed,
+    /// A thread could not be started. Those that were started stay.
+    Thread(io::Error),
+}
+
+impl fmt::Display for PrestartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PrestartError::AboveCapacity { workers, capacity } => {
+                write!(f, "prestart: {workers} is above the capacity {capacity}")
+            }
+            PrestartError::Closed => f.write_str("prestart: the pool is closed"),
+            PrestartError::Thread(error) => write!(f, "a worker could not be started: {error}"),
+        }
+    }
+}
+
+impl Error for PrestartError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            PrestartError::Thread(error) => Some(error),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Refusals: a task, an argument or a permit that was not accepted, or a call without a result.
+
+use std::error::Error;
+use std::fmt;
+
+use super::{JoinError, TaskPanic};
+
+/// Why a task or a permit was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Refused {
+    /// All places are taken, and the call does not wait, or as many submitters wait as may wait.
+    Full,
+    /// The pool is closed.
+    Closed,
+    /// No place got free in time.
+    TimedOut,
+    /// There is no worker, and the operating system would not start a thread for one.
+    NoWorker,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Refused::Full => "the pool is full: wait with `submit`, or give it a longer queue",
+            Refused::Closed => "the pool is closed: `reopen` it after a drain to go on",
+            Refused::TimedOut => "no place in the pool got free in time",
+            Refused::NoWorker => "the pool has no worker, and no thread could be started",
+        })
+    }
+}
+
+impl Error for Refused {}
+
+/// A task that was not accepted, with the reason. The task comes back by [`into_task`].
+///
+/// [`into_task`]: SubmitError::into_task
+///
+/// # Examples
+///
+/// ```
+/// use formic::{Pool, Refused};
+///
+/// let pool = Pool::new(1);
+/// pool.close();
+/// let error = pool.submit(|| println!("never on the pool")).unwrap_err();
+/// assert_eq!(error.reason(), Refused::Closed);
+/// let task = error.into_task();
+/// task(); // it is ours again
+/// ```
+#[must_use]
+pub struct SubmitError<F> {
+    task: F,
+    reason: Refused,
+}
+
+impl<F> SubmitError<F> {
+    pub(crate) fn new(task: F, reason: Refused) -> Self {
+        SubmitError { task, reason }
+    }
+
+    /// Why the task was refused.
+    pub fn reason(&self) -> Refused {
+        self.reason
+    }
+
+    /// The task, as it was.
+    pub fn into_task(self) -> F {
+        self.task
+    }
+}
+
+impl<F> fmt::Debug for SubmitError<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SubmitError").field("reason", &self.reason).finish_non_exhaustive()
+    }
+}
+
+impl<F> fmt::Display for SubmitError<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the task was refused: {}", self.reason)
+    }
+}
+
+impl<F> Error for SubmitError<F> {}
+
+/// Why a call has no result.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum CallError<T> {
+    /// Nobody has begun with it, and it will not be run: the argument comes back.
+    Refused(SubmitError<T>),
+    /// Its time is over, and it is running: it has been asked to stop, and its result will be
+    /// dropped.
+    TimedOut,
+    /// It was dropped before it was started.
+    Cancelled,
+    /// It panicked.
+    Panicked(TaskPanic),
+}
+
+impl<T> CallError<T> {
+    /// The argument, if nobody has begun with it.
+    pub fn into_argument(self) -> Option<T> {
+        match self {
+            CallError::Refused(error) => Some(error.into_task()),
+            _ => None,
+        }
+    }
+}
+
+impl<T> From<JoinError> for CallError<T> {
+    fn from(error: JoinError) -> Self {
+        match error {
+            JoinError::Cancelled => CallError::Cancelled,
+            JoinError::Panicked(panic) => CallError::Panicked(panic),
+        }
+    }
+}
+
+impl<T> fmt::Display for CallError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CallError::Refused(error) => write!(f, "the call was refused: {}", error.reason()),
+            CallError::TimedOut => f.write_str("the call took too long and was asked to stop"),
+            CallError::Cancelled => f.write_str("the call was cancelled before it was started"),
+            CallError::Panicked(panic) => panic.fmt(f),
+        }
+    }
+}
+
+impl<T: fmt::Debug> Error for CallError<T> {}

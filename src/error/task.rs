@@ -1,0 +1,186 @@
+//! Tasks without a result: cancelled, or panicked.
+
+use std::any::Any;
+use std::error::Error;
+use std::fmt;
+use std::panic::Location;
+
+/// Why a task has no result.
+///
+/// # Examples
+///
+/// ```
+/// use formic::{JoinError, Pool};
+///
+/// let pool = Pool::new(1);
+/// let handle = pool.spawn(|| panic!("out of ink"))?;
+/// match handle.join() {
+///     Err(JoinError::Panicked(panic)) => assert_eq!(panic.message(), "out of ink"),
+///     other => panic!("{other:?}"),
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum JoinError {
+    /// It was dropped before it was started: by its handle, by
+    /// [`discard`](crate::Control::discard), or with its pool.
+    Cancelled,
+    /// It panicked.
+    Panicked(TaskPanic),
+}
+
+impl JoinError {
+    /// Whether the task was dropped before it was started.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        matches!(self, JoinError::Cancelled)
+    }
+
+    /// Whether the task panicked.
+    #[must_use]
+    pub fn is_panic(&self) -> bool {
+        matches!(self, JoinError::Panicked(_))
+    }
+
+    /// The panic, if it was one.
+    #[must_use]
+    pub fn into_panic(self) -> Option<TaskPanic> {
+        match self {
+            JoinError::Panicked(panic) => Some(panic),
+            JoinError::Cancelled => None,
+        }
+    }
+
+    /// Lets the task's panic go on in the calling thread.
+    ///
+    /// # Panics
+    ///
+    /// Always: with the task's panic, or saying that the task was cancelled.
+    #[track_caller]
+    pub fn resume(self) -> ! {
+        match self {
+            JoinError::Panicked(panic) => panic.resume(),
+            JoinError::Cancelled => panic!("{self}"),
+        }
+    }
+}
+
+impl fmt::Display for JoinError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            JoinError::Cancelled => f.write_str("the task was cancelled before it was started"),
+            JoinError::Panicked(panic) => panic.fmt(f),
+        }
+    }
+}
+
+impl Error for JoinError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            JoinError::Panicked(panic) => Some(panic),
+            JoinError::Cancelled => None,
+        }
+    }
+}
+
+/// The panic of a task: what it was, and where.
+///
+/// # Examples
+///
+/// ```
+/// use formic::Pool;
+/// use std::sync::mpsc;
+///
+/// let (sender, receiver) = mpsc::channel();
+/// let pool = Pool::builder()
+///     .workers(1)
+///     .on_panic(move |panic| drop(sender.send(panic.message().to_owned())))
+///     .build()?;
+/// pool.submit(|| panic!("out of paper"))?;
+/// assert_eq!(receiver.recv()?, "out of paper");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct TaskPanic {
+    payload: Box<dyn Any + Send>,
+    worker: String,
+    location: Option<&'static Location<'static>>,
+}
+
+impl TaskPanic {
+    pub(crate) fn new(
+        payload: Box<dyn Any + Send>,
+        worker: &str,
+        location: Option<&'static Location<'static>>,
+    ) -> Self {
+        TaskPanic { payload, worker: worker.to_owned(), location }
+    }
+
+    /// A panic that was caught on the calling thread.
+    pub(crate) fn caught(
+        payload: Box<dyn Any + Send>,
+        location: Option<&'static Location<'static>>,
+    ) -> Self {
+        let thread = std::thread::current();
+        TaskPanic::new(payload, thread.name().unwrap_or("<unnamed>"), location)
+    }
+
+    /// The panic's message, if it has one, as those of `panic!` and `assert!` do.
+    pub fn message(&self) -> &str {
+        let payload = &*self.payload;
+        payload
+            .downcast_ref::<&'static str>()
+            .copied()
+            .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+            .unwrap_or("a panic without a message")
+    }
+
+    /// What the task panicked with.
+    pub fn payload(&self) -> &(dyn Any + Send) {
+        &*self.payload
+    }
+
+    /// What the task panicked with, to keep.
+    #[doc(alias = "into_panic")]
+    pub fn into_payload(self) -> Box<dyn Any + Send> {
+        self.payload
+    }
+
+    /// Lets the panic go on in the calling thread.
+    pub fn resume(self) -> ! {
+        std::panic::resume_unwind(self.payload)
+    }
+
+    /// The name of the thread that ran the task, such as `io-3`.
+    pub fn worker(&self) -> &str {
+        &self.worker
+    }
+
+    /// The line of code that submitted the task, if it is known. Rust prints the line that
+    /// panicked by itself.
+    pub fn location(&self) -> Option<&'static Location<'static>> {
+        self.location
+    }
+}
+
+impl fmt::Debug for TaskPanic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TaskPanic")
+            .field("message", &self.message())
+            .field("worker", &self.worker)
+            .field("location", &self.location)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Display for TaskPanic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a task panicked on {}: {}", self.worker, self.message())?;
+        match self.location {
+            Some(location) => write!(f, " (submitted at {location})"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Error for TaskPanic {}
