@@ -2,13 +2,13 @@
 
 use std::fmt;
 use std::ops::Deref;
-use std::panic::Location;
+use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::builder::{Builder, Started};
 use crate::control::{Control, deadline};
-use crate::engine::{Counts, End, Engine, Parcel, Patience, Slip, Unpack, Work};
+use crate::engine::{Counts, End, Engine, Parcel, Patience, Slip, Unpack, Work, contain};
 use crate::error::{CallError, Refused, SubmitError};
 use crate::handle::JoinHandle;
 
@@ -72,11 +72,8 @@ impl<T: Send + 'static, R: Send + 'static> Work for Calls<T, R> {
     type Job = Job<T, R>;
     type State = Call<T, R>;
 
-    fn prepare(&self) -> Call<T, R> {
-        (self.make)()
-    }
-
-    fn run(&self, call: &mut Call<T, R>, job: Job<T, R>, counts: Counts) -> End {
+    fn run(&self, state: &mut Option<Call<T, R>>, job: Job<T, R>, counts: Counts) -> End {
+        let mut call = |argument| state.get_or_insert_with(&self.make)(argument);
         match job {
             Job::Bare(argument, _) => {
                 drop(call(argument));
@@ -111,7 +108,11 @@ impl<T: Send + 'static, R: Send + 'static> Work for Calls<T, R> {
 impl<T: Send + 'static, R: Send + 'static> Unpack<T, R> for Calls<T, R> {
     /// With a state of its own: that of the worker may be in use further up the stack.
     fn unpack_here(&self, argument: T) -> R {
-        self.prepare()(argument)
+        let mut call = (self.make)();
+        let outcome = catch_unwind(AssertUnwindSafe(|| call(argument)));
+        // To drop the state may panic, which says nothing about the outcome.
+        contain(|| drop(call));
+        outcome.unwrap_or_else(|payload| resume_unwind(payload))
     }
 }
 
@@ -275,7 +276,8 @@ impl<T: Send + 'static, R: Send + 'static> FnPool<T, R> {
         Ok(handle.join()?)
     }
 
-    /// As [`call`](FnPool::call), for up to `time`, the wait for a place included. When the time is
+    /// As [`call`](FnPool::call), for up to `time`, the wait for a place included; it waits for one
+    /// whatever [`Builder::when_full`] says. When the time is
     /// over and nobody has begun with it, it is taken back. A call that runs is asked to stop, which
     /// it can hear by [`formic::is_cancelled`](crate::is_cancelled); its worker serves on.
     ///
@@ -314,20 +316,30 @@ impl<T: Send + 'static, R: Send + 'static> FnPool<T, R> {
         }
     }
 
-    /// [`call`](FnPool::call) as a future, for any executor. Dropped, the call is cancelled.
+    /// [`call`](FnPool::call) as a future, for any executor. It waits for a place whatever
+    /// [`Builder::when_full`] says. Dropped, the call is cancelled.
     ///
     /// # Errors
     ///
     /// As [`call`](FnPool::call).
+    #[track_caller]
     #[doc(alias = "ProcessCtx")]
-    pub async fn call_async(&self, argument: T) -> Result<R, CallError<T>> {
-        let held = match self.engine().admit_async().await {
-            Ok(held) => held,
-            Err(refused) => return Err(CallError::Refused(SubmitError::new(argument, refused))),
-        };
-        let parcel = Parcel::new(self.engine(), argument, Location::caller());
-        held.put(Job::Spawned(Slip(Arc::clone(&parcel))));
-        Ok(JoinHandle::new(parcel).cancel_on_drop().await?)
+    pub fn call_async(
+        &self,
+        argument: T,
+    ) -> impl Future<Output = Result<R, CallError<T>>> + Send + '_ {
+        let origin = Location::caller();
+        async move {
+            let held = match self.engine().admit_async().await {
+                Ok(held) => held,
+                Err(refused) => {
+                    return Err(CallError::Refused(SubmitError::new(argument, refused)));
+                }
+            };
+            let parcel = Parcel::new(self.engine(), argument, origin);
+            held.put(Job::Spawned(Slip(Arc::clone(&parcel))));
+            Ok(JoinHandle::new(parcel).cancel_on_drop().await?)
+        }
     }
 }
 

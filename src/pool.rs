@@ -53,9 +53,7 @@ impl Work for Closures {
     type Job = Task;
     type State = ();
 
-    fn prepare(&self) {}
-
-    fn run(&self, (): &mut (), job: Task, counts: Counts) -> End {
+    fn run(&self, _: &mut Option<()>, job: Task, counts: Counts) -> End {
         job.call(counts)
     }
 

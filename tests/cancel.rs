@@ -142,12 +142,13 @@ fn cancel_on_drop_cancels_what_was_not_joined() {
 
     let (sender, receiver) = mpsc::channel();
     let running = pool.spawn(move || {
+        sender.send("begun").unwrap();
         while !is_cancelled() {
             thread::yield_now();
         }
         sender.send("asked to stop").unwrap();
     });
-    eventually("it runs", || pool.busy() == 1);
+    assert_eq!(receiver.recv_timeout(common::PATIENCE), Ok("begun"));
     drop(running.unwrap().cancel_on_drop());
     assert_eq!(receiver.recv_timeout(common::PATIENCE), Ok("asked to stop"));
 }
@@ -169,36 +170,44 @@ fn only_the_running_task_that_was_cancelled_hears_of_it() {
 
 #[test]
 fn a_task_that_is_cancelled_while_a_worker_takes_it_has_one_outcome() {
-    let mut random =
-        Random(seed("a_task_that_is_cancelled_while_a_worker_takes_it_has_one_outcome"));
+    let seed = seed("a_task_that_is_cancelled_while_a_worker_takes_it_has_one_outcome");
     let pool = pool_of(2, 64);
-    let (to_cancel, tasks) = mpsc::channel::<(JoinHandle<()>, Arc<AtomicBool>, u64)>();
-    let canceller = thread::spawn(move || {
-        let mut cancelled = 0;
-        for (handle, ran, spins) in tasks {
-            (0..spins).for_each(|_| std::hint::spin_loop());
-            let said = handle.cancel();
-            let outcome = handle.join();
-            assert_eq!(said, outcome.is_err(), "the answer agrees with the outcome");
-            assert_eq!(ran.load(Ordering::SeqCst), outcome.is_ok(), "it ran, or was cancelled");
-            cancelled += u64::from(said);
+    let race = |mut random: Random, pool: Pool| {
+        let (mut tasks, mut cancelled) = (0_u64, 0);
+        while tasks < 10_000 {
+            let spawn = |work| {
+                let ran = Arc::new(AtomicBool::new(false));
+                let inside = Arc::clone(&ran);
+                let task = move || {
+                    (0..work).for_each(|_| std::hint::spin_loop());
+                    assert!(!inside.swap(true, Ordering::SeqCst), "it ran once");
+                };
+                (pool.spawn(task).unwrap(), ran)
+            };
+            let (count, work) = (1 + random.below(8), random.below(100));
+            let handles: Vec<_> = (0..count).map(|_| spawn(work)).collect();
+            (0..random.below(300)).for_each(|_| std::hint::spin_loop());
+            // From the end: the workers come from the other side, and one task is met by both.
+            for (handle, ran) in handles.into_iter().rev() {
+                let said = handle.cancel();
+                let outcome = handle.join();
+                assert_eq!(said, outcome.is_err(), "the answer agrees with the outcome");
+                assert_eq!(ran.load(Ordering::SeqCst), outcome.is_ok(), "it ran, or was cancelled");
+                cancelled += u64::from(said);
+            }
+            tasks += count;
         }
-        cancelled
+        (tasks, cancelled)
+    };
+    let racers = [Random(seed), Random(!seed)].map(|random| {
+        let pool = pool.clone();
+        thread::spawn(move || race(random, pool))
     });
-    for _ in 0..20_000 {
-        let (ran, spins) = (Arc::new(AtomicBool::new(false)), random.below(300));
-        let inside = Arc::clone(&ran);
-        let work = random.below(200);
-        let handle = pool.spawn(move || {
-            (0..work).for_each(|_| std::hint::spin_loop());
-            assert!(!inside.swap(true, Ordering::SeqCst), "it ran once");
-        });
-        to_cancel.send((handle.unwrap(), ran, spins)).unwrap();
-    }
-    drop(to_cancel);
-    let cancelled = join(canceller);
+    let [one, other] = racers.map(join);
+    let (tasks, cancelled) = (one.0 + other.0, one.1 + other.1);
     pool.drain().unwrap();
-    assert_eq!(ended(&pool.stats()), (20_000 - cancelled, 0, cancelled));
+    assert_eq!(ended(&pool.stats()), (tasks - cancelled, 0, cancelled));
+    assert_eq!(pool.stats().accepted, tasks);
 }
 
 /// The memory that this process has, in bytes, where that can be told.

@@ -186,7 +186,7 @@ fn captures_are_gone<const BYTES: usize>(pool: &Pool) {
             assert!(ballast.iter().all(|byte| *byte == round as u8));
             end_with(round, &inside);
         });
-        let mut handle = handle.unwrap();
+        let mut handle = handle.expect("there is a place");
         let before = pool.stats();
         match round % 3 {
             0 => drop(handle.join()),
@@ -202,7 +202,7 @@ fn captures_are_gone<const BYTES: usize>(pool: &Pool) {
 
 /// Every other task panics.
 fn end_with(round: usize, inside: &Arc<()>) {
-    assert!(Arc::strong_count(inside) > 0 && round % 2 == 0, "on purpose");
+    assert!(Arc::strong_count(inside) > 0 && round.is_multiple_of(2), "on purpose");
 }
 
 #[test]
@@ -276,11 +276,11 @@ fn results_may_be_large_empty_or_not_sync() {
 #[track_caller]
 fn assert_unharmed(pool: &Pool, expected: (u64, u64, u64)) {
     let (sender, receiver) = mpsc::channel();
-    pool.submit(move || sender.send(()).unwrap()).unwrap();
+    pool.submit(move || sender.send(()).expect("the test listens")).expect("the pool is open");
     receiver.recv_timeout(common::PATIENCE).expect("the worker is still there");
     eventually("all tasks have ended", || pool.busy() == 0);
     assert_eq!(ended(&pool.stats()), expected);
-    pool.drain_timeout(common::PATIENCE).unwrap();
+    pool.drain_timeout(common::PATIENCE).expect("no task is left");
 }
 
 #[test]

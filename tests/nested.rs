@@ -41,7 +41,7 @@ fn dive(pools: &[Pool], depth: usize) -> JoinHandle<usize> {
 fn tasks_may_join_tasks_a_hundred_deep_on_one_worker() {
     for queue in [0, 1, 64] {
         let pool = pool_of(1, queue);
-        assert_eq!(joined(dive(&[pool.clone()], 100)).unwrap(), 100, "queue {queue}");
+        assert_eq!(joined(dive(std::slice::from_ref(&pool), 100)).unwrap(), 100, "queue {queue}");
         pool.drain().unwrap();
         let stats = pool.stats();
         assert_eq!((stats.accepted, stats.completed), (101, 101));

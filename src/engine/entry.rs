@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use super::crew::{Acts, Crew};
 use super::gate::Admission;
+use super::handle::unheard;
 use super::run::{Counts, End, contain};
 use super::sync::{MutexGuard, thread};
 use super::wait::{Verdict, Waiter, park_until};
@@ -219,9 +220,11 @@ impl<W: Work> Engine<W> {
         let thread = thread::current();
         let name = thread.name().unwrap_or("<unnamed>");
         let origin = W::origin(&job);
-        let end = self
-            .hooks()
-            .run(name, origin, || self.work.run(&mut self.work.prepare(), job, Counts::Caller));
+        let mut state = None;
+        let end = unheard(|| {
+            self.hooks().run(name, origin, || self.work.run(&mut state, job, Counts::Caller))
+        });
+        contain(|| drop(state));
         if let Some(end) = end.uncounted() {
             self.count(end, Counts::Caller);
         }

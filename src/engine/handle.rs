@@ -16,7 +16,7 @@ use super::run::{Counts, End, contain};
 use super::sync::atomic::{AtomicBool, Ordering};
 use super::sync::{Mutex, lock, now};
 use super::wait::{LOOK, look, park_until, this_thread};
-use super::worker::current;
+use super::worker::{enter, is_worker};
 use super::{Engine, Work};
 use crate::error::{JoinError, TaskPanic};
 
@@ -88,6 +88,20 @@ loom::thread_local! {
     static CURRENT: RefCell<Option<Arc<dyn Stoppable>>> = RefCell::new(None);
 }
 
+/// Makes a task the current one while `run` runs, which does not panic. A task without a handle is
+/// `None`: nobody can ask it to stop.
+fn as_current<R>(task: Option<Arc<dyn Stoppable>>, run: impl FnOnce() -> R) -> R {
+    let outer = CURRENT.with(|current| current.replace(task));
+    let outcome = run();
+    drop(CURRENT.with(|current| current.replace(outer)));
+    outcome
+}
+
+/// Runs a task without a handle, which may be inside of one that has a handle.
+pub(crate) fn unheard<R>(run: impl FnOnce() -> R) -> R {
+    as_current(None, run)
+}
+
 /// Whether somebody has asked the task that the calling thread runs to stop.
 pub(crate) fn is_cancelled() -> bool {
     CURRENT
@@ -146,9 +160,7 @@ where
         task: impl FnOnce(P) -> R,
     ) -> End {
         let this: Arc<dyn Stoppable> = Arc::clone(self) as _;
-        let outer = CURRENT.with(|current| current.replace(Some(this)));
-        let outcome = catch_unwind(AssertUnwindSafe(|| task(packed)));
-        CURRENT.with(|current| current.replace(outer));
+        let outcome = as_current(Some(this), || catch_unwind(AssertUnwindSafe(|| task(packed))));
         match outcome {
             Ok(value) => {
                 self.engine.count(End::Completed, counts);
@@ -173,7 +185,8 @@ where
         self.done.store(true, Ordering::Release);
         drop(content);
         if let Some(waker) = waker {
-            waker.wake();
+            // A waker is somebody else's code; whoever settles a task has nothing to do with it.
+            contain(|| waker.wake());
         }
     }
 
@@ -208,10 +221,11 @@ where
 {
     /// Runs the task, if it is still there.
     pub(crate) fn run(self, counts: Counts, task: impl FnOnce(P) -> R) -> End {
-        match self.0.take() {
-            Some(packed) => self.0.run(packed, counts, task),
-            None => End::Ghost,
-        }
+        let Some(packed) = self.0.take() else { return End::Ghost };
+        let end = self.0.run(packed, counts, task);
+        // If nobody wants the outcome it is dropped here, and may panic; the task is counted already.
+        contain(|| drop(self));
+        end
     }
 
     /// Makes sure that the task will not run. False if it would not have run anyway. What it owns
@@ -268,11 +282,6 @@ pub(crate) fn wait_for<R>(
     }
 }
 
-/// Whether the calling thread is a worker of any pool.
-pub(crate) fn is_worker() -> bool {
-    current().is_some()
-}
-
 /// Polls until it is ready, on this thread, which looks around before it parks.
 pub(crate) fn block_on<R>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<R>) -> R {
     let waker = this_thread();
@@ -294,7 +303,7 @@ pub(crate) fn block_on<R>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<R>) -> 
 
 /// See [`wait_for`].
 pub(crate) fn help_out<R>(parcel: &Arc<dyn Joinable<R>>) {
-    if current().is_some() {
+    if is_worker() {
         Arc::clone(parcel).run_here();
     }
 }
@@ -317,6 +326,7 @@ where
     fn run_here(self: Arc<Self>) {
         let Some(packed) = self.take() else { return };
         self.engine.depart(Departure::Adopted);
+        let _inside = enter(&self.engine);
         let work = &self.engine.work;
         // Counted, and its panic is in the handle.
         let _: End = self.run(packed, Counts::Joiner, |packed| work.unpack_here(packed));

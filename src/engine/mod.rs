@@ -46,10 +46,11 @@ use self::sync::{Arc as Shared, Mutex, MutexGuard, Padded, lock};
 pub(crate) use self::ends::Ended;
 pub(crate) use self::entry::{Held, Patience};
 pub(crate) use self::handle::{
-    Joinable, Parcel, Slip, Unpack, block_on, help_out, is_cancelled, is_worker, wait_for,
+    Joinable, Parcel, Slip, Unpack, block_on, help_out, is_cancelled, wait_for,
 };
 pub(crate) use self::lane::MOST_BUSY as MAX_WORKERS;
 pub(crate) use self::run::{Counts, End, Hooks, contain};
+pub(crate) use self::worker::is_worker;
 
 const LOCK_TRIES: u32 = if cfg!(loom) { 0 } else { 200 };
 
@@ -60,11 +61,9 @@ pub(crate) trait Work: Send + Sync + 'static {
     /// What a worker keeps for itself between jobs.
     type State;
 
-    /// Called on the worker's thread before its first job.
-    fn prepare(&self) -> Self::State;
-
-    /// Runs a job. May panic. `counts` says who counts it, if it does so itself.
-    fn run(&self, state: &mut Self::State, job: Self::Job, counts: Counts) -> End;
+    /// Runs a job. May panic. The state is made when it is first needed, so that a panic there is the
+    /// job's. `counts` says who counts the job, if it does so itself.
+    fn run(&self, state: &mut Option<Self::State>, job: Self::Job, counts: Counts) -> End;
 
     /// Makes sure that a job will not run. False if it would not have run anyway.
     fn kill(job: &Self::Job) -> bool;
@@ -189,9 +188,9 @@ impl<W: Work> Engine<W> {
         format!("{}-{index}", self.settings.name)
     }
 
-    /// Whether the calling thread is a worker of this pool.
+    /// Whether the calling thread is running a task of this pool.
     pub(crate) fn is_inside(&self) -> bool {
-        worker::current() == Some(std::ptr::from_ref(self).addr())
+        worker::is_inside(std::ptr::from_ref(self).addr())
     }
 
     pub(crate) fn queue(&self) -> usize {

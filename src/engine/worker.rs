@@ -1,5 +1,6 @@
 //! The worker: a thread that asks the crew what to do, does it, and asks again.
 
+use std::cell::RefCell;
 use std::hint;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,26 +16,49 @@ use super::{Engine, Work};
 
 #[cfg(not(loom))]
 thread_local! {
-    static CURRENT: std::cell::Cell<Option<usize>> = const { std::cell::Cell::new(None) };
+    /// The pools whose tasks this thread is running, by the addresses of their engines: its own, and
+    /// those of the tasks that it joined and runs itself, one inside the other.
+    static INSIDE: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
 }
 
 #[cfg(loom)]
 loom::thread_local! {
-    static CURRENT: std::cell::Cell<Option<usize>> = std::cell::Cell::new(None);
+    static INSIDE: RefCell<Vec<usize>> = RefCell::new(Vec::new());
 }
 
 /// How often a worker that ran the line dry reads it again before it asks the crew. It is not
 /// known as looking meanwhile, so this is short: about a microsecond.
 const LINGER: u32 = if cfg!(loom) { 1 } else { 80 };
 
-/// The address of the engine whose worker the calling thread is.
-pub(crate) fn current() -> Option<usize> {
-    CURRENT.try_with(std::cell::Cell::get).unwrap_or(None)
+/// Whether the calling thread is a worker of any pool.
+pub(crate) fn is_worker() -> bool {
+    INSIDE.try_with(|inside| !inside.borrow().is_empty()).unwrap_or(false)
+}
+
+/// Whether the calling thread is running a task of the engine at this address.
+pub(crate) fn is_inside(engine: usize) -> bool {
+    INSIDE.try_with(|inside| inside.borrow().contains(&engine)).unwrap_or(false)
+}
+
+/// Notes that the calling thread runs a task of this engine, until the guard is dropped.
+pub(crate) fn enter<W: Work>(engine: &Arc<Engine<W>>) -> Inside {
+    INSIDE.with(|inside| inside.borrow_mut().push(Arc::as_ptr(engine).addr()));
+    Inside
+}
+
+/// See [`enter`].
+#[must_use]
+pub(crate) struct Inside;
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        INSIDE.with(|inside| inside.borrow_mut().pop());
+    }
 }
 
 /// The life of the worker at place `index`.
 pub(crate) fn main<W: Work>(engine: &Arc<Engine<W>>, index: usize) {
-    CURRENT.with(|current| current.set(Some(Arc::as_ptr(engine).addr())));
+    let _inside = enter(engine);
     let name = engine.worker_name(index);
     let mut worker =
         Worker { engine, index, name, state: None, idle_since: None, breath: Breath::default() };
@@ -166,9 +190,8 @@ impl<W: Work> Worker<'_, W> {
     fn run(&mut self, job: W::Job) -> End {
         let origin = W::origin(&job);
         let (engine, state) = (self.engine, &mut self.state);
-        let end = engine.hooks().run(&self.name, origin, || {
-            engine.work.run(state.get_or_insert_with(|| engine.work.prepare()), job, Counts::Ticket)
-        });
+        let end =
+            engine.hooks().run(&self.name, origin, || engine.work.run(state, job, Counts::Ticket));
         if end.is_panic() {
             // What a panic left behind may be half done, so the next task gets a new state.
             contain(|| drop(self.state.take()));

@@ -85,7 +85,6 @@ impl<F> fmt::Display for SubmitError<F> {
 impl<F> Error for SubmitError<F> {}
 
 /// Why a call has no result.
-#[derive(Debug)]
 #[non_exhaustive]
 pub enum CallError<T> {
     /// Nobody has begun with it, and it will not be run: the argument comes back.
@@ -129,4 +128,15 @@ impl<T> fmt::Display for CallError<T> {
     }
 }
 
-impl<T: fmt::Debug> Error for CallError<T> {}
+impl<T> fmt::Debug for CallError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CallError::Refused(error) => f.debug_tuple("Refused").field(error).finish(),
+            CallError::TimedOut => f.write_str("TimedOut"),
+            CallError::Cancelled => f.write_str("Cancelled"),
+            CallError::Panicked(panic) => f.debug_tuple("Panicked").field(panic).finish(),
+        }
+    }
+}
+
+impl<T> Error for CallError<T> {}

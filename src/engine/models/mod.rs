@@ -53,9 +53,7 @@ impl Work for Arc<Count> {
     type Job = usize;
     type State = ();
 
-    fn prepare(&self) {}
-
-    fn run(&self, (): &mut (), job: usize, _: Counts) -> End {
+    fn run(&self, _: &mut Option<()>, job: usize, _: Counts) -> End {
         let running = self.running.fetch_add(1, Ordering::SeqCst) + 1;
         self.most.fetch_max(running, Ordering::SeqCst);
         self.ran.fetch_add(job, Ordering::SeqCst);
