@@ -116,15 +116,15 @@ impl<T> JoinHandle<T> {
     /// use formic::Pool;
     ///
     /// let pool = Pool::new(1);
-    /// let running = pool.spawn(|| {
+    /// let (begun, has_begun) = std::sync::mpsc::channel();
+    /// let running = pool.spawn(move || {
+    ///     begun.send(()).unwrap();
     ///     while !formic::is_cancelled() {
     ///         std::thread::yield_now();
     ///     }
     ///     "stopped"
     /// })?;
-    /// while pool.busy() == 0 {
-    ///     std::thread::yield_now();
-    /// }
+    /// has_begun.recv()?;
     /// let queued = pool.spawn(|| "never")?;
     /// assert!(queued.cancel());
     /// assert!(queued.join().unwrap_err().is_cancelled());

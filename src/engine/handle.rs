@@ -335,8 +335,9 @@ where
     fn cancel(&self) -> bool {
         self.stop.store(true, Ordering::Relaxed);
         let Some(packed) = self.take() else { return false };
-        contain(|| drop(packed));
+        // First the place, because what is dropped may want one.
         self.engine.depart(Departure::Cancelled);
+        contain(|| drop(packed));
         self.settle(Err(JoinError::Cancelled));
         true
     }
