@@ -27,7 +27,7 @@ loom::thread_local! {
 }
 
 /// How often a worker that ran the line dry reads it again before it asks the crew. It is not
-/// known as looking meanwhile, so this is short: about a microsecond.
+/// known as looking meanwhile, so this is short: about two microseconds.
 const LINGER: u32 = if cfg!(loom) { 1 } else { 80 };
 
 /// Whether the calling thread is a worker of any pool.
