@@ -82,6 +82,8 @@ fn handles_may_be_joined_from_many_threads() {
         .collect();
     door.open();
     assert!(joiners.into_iter().all(join));
+    // Those that held the workers have no handle to tell that they have ended.
+    pool.wait_idle().unwrap();
     assert_eq!(ended(&pool.stats()).0, 66);
 }
 
