@@ -256,8 +256,10 @@ impl<J> Crew<J> {
         }
     }
 
+    /// How many places must be free before those who look or doze are let in.
     fn half_queue(&self) -> usize {
-        (self.limits.queue / 2).max(1)
+        // Where only so many may wait, each one counts: nobody waits who need not.
+        if self.gate.waiters_limit < usize::MAX { 1 } else { (self.limits.queue / 2).max(1) }
     }
 
     /// Whether places will be free so soon that a waiting thread should look out for them.
@@ -269,7 +271,8 @@ impl<J> Crew<J> {
     /// Below this many free places, a submitter and the workers would get into each other's way
     /// at every task. One that can wait does so, for moments only, because tasks are short.
     fn few(&self) -> usize {
-        if self.pace.is_short() { (self.limits.queue / 8).min(64) } else { 0 }
+        let may_wait_for_more = self.gate.waiters_limit == usize::MAX && self.pace.is_short();
+        if may_wait_for_more { (self.limits.queue / 8).min(64) } else { 0 }
     }
 
     /// How many more tasks may enter.
@@ -296,9 +299,13 @@ mod tests {
 
     /// A crew with one present worker, a capacity of one and a queue of eight.
     fn crew() -> Crew<u32> {
+        crew_with(usize::MAX)
+    }
+
+    fn crew_with(waiters: usize) -> Crew<u32> {
         let (minimum, lookers, cores, expires) = (0, 1, 2, false);
         let limits = Limits { capacity: 1, minimum, queue: 8, lookers, cores, expires };
-        let mut crew = Crew::new(Line::new(Arc::new(Lane::new())), limits, 2);
+        let mut crew = Crew::new(Line::new(Arc::new(Lane::new())), limits, waiters);
         crew.roster.add(Duty::Called);
         crew
     }
@@ -340,7 +347,7 @@ mod tests {
 
     #[test]
     fn those_who_wait_enter_in_order_and_hold_their_place() {
-        let mut crew = crew();
+        let mut crew = crew_with(2);
         let (first, second) = (Waiter::thread(), Waiter::thread());
         (0..9).for_each(|job| crew.line.push(job));
         crew.queue_up(Arc::clone(&first), Some(9));
@@ -370,6 +377,18 @@ mod tests {
             crew.line.end();
             crew.serve_waiters(&mut Acts::default());
         }
+        assert_eq!(waiter.verdict(), Some(Verdict::Granted));
+    }
+
+    #[test]
+    fn where_few_may_wait_each_place_is_given_at_once() {
+        let mut crew = crew_with(1);
+        let waiter = Waiter::thread();
+        (0..9).for_each(|job| crew.line.push(job));
+        crew.queue_up(Arc::clone(&waiter), None);
+        crew.line.pop();
+        crew.line.end();
+        crew.serve_waiters(&mut Acts::default());
         assert_eq!(waiter.verdict(), Some(Verdict::Granted));
     }
 
