@@ -54,18 +54,18 @@ impl<W: Work> Engine<W> {
             self.put(crew, job);
             return Ok(());
         }
-        drop(crew);
-        self.submit_slowly(job, patience)
+        self.submit_slowly(crew, job, patience)
     }
 
     #[cold]
     #[inline(never)]
     fn submit_slowly(
         self: &Arc<Self>,
+        crew: MutexGuard<'_, Crew<W::Job>>,
         job: W::Job,
         patience: Patience,
     ) -> Result<(), (W::Job, Refused)> {
-        let back = match self.ask(Some(job), patience, Waiter::thread) {
+        let back = match self.ask(crew, Some(job), patience, Waiter::thread) {
             Ok(Asked::Entered(crew, job)) => {
                 if let Some(job) = job {
                     self.put(crew, job);
@@ -90,7 +90,7 @@ impl<W: Work> Engine<W> {
 
     /// Holds a place, now or after a wait.
     pub(crate) fn admit(self: &Arc<Self>, patience: Patience) -> Result<Held<'_, W>, Refused> {
-        match self.ask(None, patience, Waiter::thread) {
+        match self.ask(self.lock(), None, patience, Waiter::thread) {
             Ok(Asked::Entered(crew, _)) => Ok(self.hold(crew)),
             Ok(Asked::RunHere(_)) => Err(Refused::Full),
             Ok(Asked::Waiting(waiter)) => match self.await_verdict(&waiter, patience) {
@@ -123,13 +123,13 @@ impl<W: Work> Engine<W> {
         Held { engine: self }
     }
 
-    fn ask(
+    fn ask<'a>(
         self: &Arc<Self>,
+        mut crew: MutexGuard<'a, Crew<W::Job>>,
         job: Option<W::Job>,
         patience: Patience,
         waiter: impl FnOnce() -> Arc<Waiter>,
-    ) -> Result<Asked<'_, W::Job>, Back<W::Job>> {
-        let mut crew = self.lock();
+    ) -> Result<Asked<'a, W::Job>, Back<W::Job>> {
         let mut admission = crew.admission();
         if admission == Admission::Unmanned {
             if self.start_first(&mut crew).is_err() {
@@ -327,7 +327,7 @@ impl<'a, W: Work> Future for Admit<'a, W> {
         let engine = self.engine;
         let Some(waiter) = &self.waiter else {
             let waiter = || Waiter::future(context.waker());
-            return match engine.ask(None, Patience::Future, waiter) {
+            return match engine.ask(engine.lock(), None, Patience::Future, waiter) {
                 Ok(Asked::Entered(crew, _)) => Poll::Ready(Ok(engine.hold(crew))),
                 Ok(Asked::Waiting(waiter)) => {
                     self.waiter = Some(waiter);
