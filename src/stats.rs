@@ -26,7 +26,8 @@ pub struct Stats {
     pub accepted: u64,
     /// Tasks that wait for a worker.
     pub queued: usize,
-    /// Tasks that are running, each on a worker of its own.
+    /// Tasks that are running. A task that joins another and runs it itself counts, too, so that this
+    /// may be above the capacity while tasks wait for tasks.
     pub busy: usize,
     /// Tasks that have returned.
     pub completed: u64,
