@@ -204,8 +204,10 @@ impl<J> Crew<J> {
         }
         let next = if self.needs_attention() {
             Next::Run(self.line.pop()?)
-        } else if self.pace.is_short() && engaged >= self.limits.cores {
+        } else if self.pace.is_short() && engaged >= self.pace.useful(self.limits.cores) {
             // Short tasks keep a core busy each; one more worker would only be in the way.
+            return None;
+        } else if self.pace.is_short() && engaged > 0 && self.pace.tries_without() {
             return None;
         } else {
             let (job, stretch) = self.open()?;

@@ -29,6 +29,12 @@ pub(crate) enum Patience {
     RunHere,
 }
 
+impl Patience {
+    fn would_wait(self) -> bool {
+        matches!(self, Patience::Until(_) | Patience::Future)
+    }
+}
+
 /// A refusal, with the task if there was one.
 type Back<J> = (Option<J>, Refused);
 
@@ -50,11 +56,16 @@ impl<W: Work> Engine<W> {
         patience: Patience,
     ) -> Result<(), (W::Job, Refused)> {
         let crew = self.lock();
-        if crew.is_clear() {
+        if crew.is_clear() || (patience.would_wait() && self.is_let_through(&crew)) {
             self.put(crew, job);
             return Ok(());
         }
         self.submit_slowly(crew, job, patience)
+    }
+
+    /// A worker never waits at its own gate: the place it would wait for may be its own.
+    fn is_let_through(&self, crew: &Crew<W::Job>) -> bool {
+        !crew.closed && self.is_inside()
     }
 
     #[cold]
@@ -142,8 +153,7 @@ impl<W: Work> Engine<W> {
         let refused = match (admission, patience) {
             (Admission::Enter, _) => return Ok(Asked::Entered(crew, job)),
             (Admission::Closed, _) => Refused::Closed,
-            // A worker never waits at its own gate: the place it would wait for may be its own.
-            (_, Patience::Until(_) | Patience::Future) if self.is_inside() => {
+            _ if patience.would_wait() && self.is_let_through(&crew) => {
                 return Ok(Asked::Entered(crew, job));
             }
             // Only a thread looks for itself, and so does not wait longer than it pays.

@@ -74,7 +74,8 @@ impl<J> Crew<J> {
             self.line.seal();
             return true;
         }
-        self.roster.count(Duty::Engaged) < self.limits.cores && self.pace.is_behind(queued)
+        self.roster.count(Duty::Engaged) < self.pace.useful(self.limits.cores)
+            && self.pace.is_behind(queued)
     }
 
     /// The dozing worker goes on dozing while tasks come in.

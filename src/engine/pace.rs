@@ -8,6 +8,8 @@ use std::time::Duration;
 
 /// Below this, tasks are short.
 const SHORT: u64 = 2_000;
+/// Below this, one worker is faster than two.
+const TINY: u64 = 150;
 /// Above this, they are no longer. Far from [`SHORT`], so that the pace does not waver.
 const LONG: u64 = 8_000;
 /// A backlog that keeps one worker busy for longer than this is worth another worker.
@@ -24,11 +26,41 @@ pub(crate) struct Pace {
     mean: Option<u64>,
     short: bool,
     look: Duration,
+    trial: Trial,
+}
+
+/// When it is next tried out whether small tasks go faster with fewer workers.
+#[derive(Debug)]
+struct Trial {
+    /// How often it is asked until then.
+    left: u32,
+    pause: u32,
+}
+
+impl Default for Trial {
+    fn default() -> Self {
+        Trial { left: Trial::SHORTEST, pause: Trial::SHORTEST }
+    }
+}
+
+impl Trial {
+    const SHORTEST: u32 = 16;
+    const LONGEST: u32 = 4096;
+
+    fn is_due(&mut self) -> bool {
+        self.left -= 1;
+        if self.left > 0 {
+            return false;
+        }
+        self.pause = (2 * self.pause).min(Self::LONGEST);
+        self.left = self.pause;
+        true
+    }
 }
 
 impl Pace {
     pub(crate) fn new() -> Self {
-        Pace { mean: None, short: false, look: LOOK_FIRST }
+        Pace { mean: None, short: false, look: LOOK_FIRST, trial: Trial::default() }
     }
 
     /// Notes that `tasks` tasks took `nanos` together.
@@ -45,6 +77,9 @@ impl Pace {
             Some(mean) => (3 * mean + sample.min(8 * mean.max(1))) / 4,
         };
         self.mean = Some(mean);
+        if mean < TINY {
+            self.trial = Trial::default();
+        }
         self.short = if self.short { mean < LONG } else { mean < SHORT };
     }
 
@@ -56,6 +91,19 @@ impl Pace {
 
     pub(crate) fn is_short(&self) -> bool {
         self.short
+    }
+
+    /// Whether a worker should let the others go on without it, to find out whether they are faster
+    /// then. Each time they are not, the next trial is further away.
+    pub(crate) fn tries_without(&mut self) -> bool {
+        let promising = self.mean.is_some_and(|mean| mean < 4 * TINY);
+        promising && self.trial.is_due()
+    }
+
+    /// How many workers are of use on `cores` cores while tasks are short. The smallest ones take less
+    /// time than two workers lose by getting into each other's way.
+    pub(crate) fn useful(&self, cores: usize) -> usize {
+        if self.mean.is_some_and(|mean| mean < TINY) { 1 } else { cores }
     }
 
     /// Whether `queued` tasks are worth another worker although they are short.
@@ -108,6 +156,31 @@ mod tests {
             pace.note(1, 1_000_000);
         }
         assert!(!pace.is_short());
+    }
+
+    #[test]
+    fn the_smallest_tasks_get_one_worker() {
+        let mut pace = Pace::new();
+        pace.note(64, 64 * 40);
+        assert_eq!(pace.useful(8), 1);
+        (0..10).for_each(|_| pace.note(64, 64 * 500));
+        assert_eq!(pace.useful(8), 8);
+    }
+
+    #[test]
+    fn small_tasks_are_tried_with_fewer_workers_ever_more_seldom() {
+        let mut pace = Pace::new();
+        pace.note(64, 64 * 300);
+        let mut until_next = || (1..100_000).find(|_| pace.tries_without());
+        let pauses: Vec<_> = (0..10).map_while(|_| until_next()).collect();
+        assert_eq!(pauses, [16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 4096]);
+    }
+
+    #[test]
+    fn tasks_of_some_length_are_not_tried_with_fewer_workers() {
+        let mut pace = Pace::new();
+        pace.note(64, 64 * 1_000);
+        assert!((0..10_000).all(|_| !pace.tries_without()));
     }
 
     #[test]
