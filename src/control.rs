@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::engine::{Ended, Engine, MAX_WORKERS, Work};
+use crate::engine::{Ended, Engine, Load, MAX_WORKERS, Work};
 use crate::error::{PrestartError, ReopenError, ResizeError, StillRunning};
 use crate::stats::Stats;
 
@@ -32,6 +32,7 @@ pub struct Control {
 /// An engine, whatever its workers do.
 trait Steer: Send + Sync {
     fn stats(&self) -> Stats;
+    fn load(&self) -> Load;
     fn is_closed(&self) -> bool;
     fn minimum(&self) -> usize;
     fn check_outside(&self) -> Result<(), StillRunning>;
@@ -54,6 +55,10 @@ type Ending = Result<(), StillRunning>;
 impl<W: Work> Steer for Engine<W> {
     fn stats(&self) -> Stats {
         Engine::stats(self)
+    }
+
+    fn load(&self) -> Load {
+        Engine::load(self)
     }
 
     fn is_closed(&self) -> bool {
@@ -108,6 +113,16 @@ impl Control {
 
     pub(crate) fn start_workers(&self, workers: usize) -> io::Result<()> {
         self.steer().prestart(workers)
+    }
+
+    /// Costs two or three reads, and no lock.
+    pub(crate) fn load(&self) -> Load {
+        self.engine.load()
+    }
+
+    /// An error if the calling thread is running a task of this pool.
+    pub(crate) fn check_outside(&self) -> Result<(), StillRunning> {
+        self.engine.check_outside()
     }
 
     // ---- Figures --------------------------------------------------------------------------------
@@ -206,6 +221,13 @@ impl Control {
     #[doc(alias = "SetSize")]
     #[doc(alias = "set_num_threads")]
     pub fn resize(&self, workers: usize) -> Result<(), ResizeError> {
+        self.check_capacity(workers)?;
+        self.steer().resize(workers);
+        Ok(())
+    }
+
+    /// Whether the pool can be given this capacity.
+    pub(crate) fn check_capacity(&self, workers: usize) -> Result<(), ResizeError> {
         let minimum = self.engine.minimum();
         if workers == 0 {
             return Err(ResizeError::NoWorkers);
@@ -216,7 +238,6 @@ impl Control {
         if workers > MAX_WORKERS {
             return Err(ResizeError::TooManyWorkers { workers, limit: MAX_WORKERS });
         }
-        self.steer().resize(workers);
         Ok(())
     }
 
@@ -357,13 +378,13 @@ impl Control {
     ///
     /// As [`drain`](Control::drain).
     pub async fn drain_async(&self) -> Result<(), StillRunning> {
-        self.engine.check_outside()?;
+        self.check_outside()?;
         self.close();
         self.steer().until(Ended::Workers).await
     }
 
-    fn drain_until(&self, deadline: Option<Instant>) -> Result<(), StillRunning> {
-        self.engine.check_outside()?;
+    pub(crate) fn drain_until(&self, deadline: Option<Instant>) -> Result<(), StillRunning> {
+        self.check_outside()?;
         self.close();
         self.steer().wait_until(Ended::Workers, deadline)
     }

@@ -191,6 +191,11 @@ impl<T: Send + 'static, R: Send + 'static> FnPool<T, R> {
         &self.shared.engine
     }
 
+    /// What a submitter does when there is no place.
+    pub(crate) fn patience(&self) -> Patience {
+        self.shared.patience()
+    }
+
     /// Runs the function with this argument; nobody hears of its result. Waits for a place as
     /// [`Pool::submit`](crate::Pool::submit) does. Costs no allocation.
     ///
@@ -201,7 +206,7 @@ impl<T: Send + 'static, R: Send + 'static> FnPool<T, R> {
     #[track_caller]
     #[doc(alias = "Invoke")]
     pub fn submit(&self, argument: T) -> Result<(), SubmitError<T>> {
-        self.submit_with(argument, self.shared.patience())
+        self.submit_with(argument, self.patience())
     }
 
     /// As [`submit`](FnPool::submit), but never waits and never runs the function here.
@@ -218,7 +223,11 @@ impl<T: Send + 'static, R: Send + 'static> FnPool<T, R> {
 
     #[inline]
     #[track_caller]
-    fn submit_with(&self, argument: T, patience: Patience) -> Result<(), SubmitError<T>> {
+    pub(crate) fn submit_with(
+        &self,
+        argument: T,
+        patience: Patience,
+    ) -> Result<(), SubmitError<T>> {
         match self.engine().submit(Job::Bare(argument, Location::caller()), patience) {
             Err((Job::Bare(argument, _), refused)) => Err(SubmitError::new(argument, refused)),
             // The engine gives back what it was given.
@@ -233,7 +242,7 @@ impl<T: Send + 'static, R: Send + 'static> FnPool<T, R> {
     /// As [`submit`](FnPool::submit): the argument comes back.
     #[track_caller]
     pub fn spawn(&self, argument: T) -> Result<JoinHandle<R>, SubmitError<T>> {
-        self.spawn_with(argument, self.shared.patience()).map(|parcel| JoinHandle::new(parcel))
+        self.spawn_with(argument, self.patience()).map(|parcel| JoinHandle::new(parcel))
     }
 
     /// As [`spawn`](FnPool::spawn), but never waits and never runs the function here.
@@ -247,7 +256,7 @@ impl<T: Send + 'static, R: Send + 'static> FnPool<T, R> {
     }
 
     #[track_caller]
-    fn spawn_with(
+    pub(crate) fn spawn_with(
         &self,
         argument: T,
         patience: Patience,

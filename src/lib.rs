@@ -113,6 +113,7 @@ mod batch; // .. of a group of them
 mod scope; // .. of tasks that borrow
 mod map; // .. of the items of an iterator
 mod fn_pool; // one function, many arguments
+mod multi; // several pools, used as one
 mod control; // figures, size and ends of every pool
 mod engine; // what makes any pool run
 mod error; // what can go wrong, one type per act
@@ -122,11 +123,12 @@ pub use batch::Batch;
 pub use builder::{Builder, WhenFull, Workers};
 pub use control::Control;
 pub use error::{
-    BuildError, CallError, JoinError, PrestartError, Refused, ReopenError, ResizeError,
-    StillRunning, SubmitError, TaskPanic,
+    BuildError, CallError, JoinError, NoSuchShard, PrestartError, Refused, ReopenError,
+    ResizeError, ShardErrors, StillRunning, SubmitError, TaskPanic,
 };
 pub use fn_pool::FnPool;
 pub use handle::{JoinHandle, is_cancelled};
+pub use multi::{Balance, Multi, Shard};
 pub use pool::{Permit, Pool};
 pub use scope::{Scope, ScopedHandle};
 

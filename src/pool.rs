@@ -150,6 +150,11 @@ impl Pool {
         &self.shared.engine
     }
 
+    /// What a submitter does when there is no place.
+    pub(crate) fn patience(&self) -> Patience {
+        self.shared.patience()
+    }
+
     // ---- Submitting -----------------------------------------------------------------------------
 
     /// Runs a closure on a worker; nobody hears of its result. If there is no place for it, does
@@ -181,7 +186,7 @@ impl Pool {
     #[doc(alias = "execute")]
     #[doc(alias = "Put")]
     pub fn submit<F: FnOnce() + Send + 'static>(&self, task: F) -> Result<(), SubmitError<F>> {
-        self.submit_with(task, self.shared.patience())
+        self.submit_with(task, self.patience())
     }
 
     /// As [`submit`](Pool::submit), but never waits and never runs the closure here.
@@ -214,7 +219,7 @@ impl Pool {
 
     #[inline]
     #[track_caller]
-    fn submit_with<F>(&self, task: F, patience: Patience) -> Result<(), SubmitError<F>>
+    pub(crate) fn submit_with<F>(&self, task: F, patience: Patience) -> Result<(), SubmitError<F>>
     where
         F: FnOnce() + Send + 'static,
     {
@@ -255,7 +260,7 @@ impl Pool {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        self.spawn_with(task, self.shared.patience())
+        self.spawn_with(task, self.patience())
     }
 
     /// As [`spawn`](Pool::spawn), but never waits and never runs the closure here.
@@ -273,7 +278,11 @@ impl Pool {
     }
 
     #[track_caller]
-    fn spawn_with<F, T>(&self, task: F, patience: Patience) -> Result<JoinHandle<T>, SubmitError<F>>
+    pub(crate) fn spawn_with<F, T>(
+        &self,
+        task: F,
+        patience: Patience,
+    ) -> Result<JoinHandle<T>, SubmitError<F>>
     where
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,

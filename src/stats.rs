@@ -48,6 +48,24 @@ pub struct Stats {
 }
 
 impl Stats {
+    /// The figures of two pools together.
+    pub(crate) fn and(self, other: Stats) -> Stats {
+        Stats {
+            accepted: self.accepted + other.accepted,
+            queued: self.queued + other.queued,
+            busy: self.busy + other.busy,
+            completed: self.completed + other.completed,
+            panicked: self.panicked + other.panicked,
+            cancelled: self.cancelled + other.cancelled,
+            refused: self.refused + other.refused,
+            // Unlimited pools have the largest number there is.
+            capacity: self.capacity.saturating_add(other.capacity),
+            workers: self.workers + other.workers,
+            idle: self.idle + other.idle,
+            waiting: self.waiting + other.waiting,
+        }
+    }
+
     /// Whether the figures add up. They always do; this is for tests, and for doubters.
     pub fn adds_up(&self) -> bool {
         let pending = self.queued as u64 + self.busy as u64;

@@ -90,11 +90,14 @@ impl<W: Work> Engine<W> {
     /// Lets at most `capacity` workers work from now on.
     pub(crate) fn resize(self: &Arc<Self>, capacity: usize) {
         let mut acts = Acts::default();
+        let places = self.settings.places(capacity);
         let mut crew = self.lock();
         if self.settings.preallocate {
-            let places = capacity.saturating_add(self.settings.queue);
             crew.line.reserve(places);
             crew.roster.reserve(capacity);
+        }
+        if !crew.closed {
+            self.lane.set_places(places);
         }
         crew.resize(capacity, &mut acts);
         drop(crew);
@@ -130,7 +133,10 @@ impl<W: Work> Engine<W> {
     /// Refuses new tasks from now on.
     pub(crate) fn close(self: &Arc<Self>) {
         let mut acts = Acts::default();
-        self.lock().close(&mut acts);
+        let mut crew = self.lock();
+        crew.close(&mut acts);
+        self.lane.set_places(0);
+        drop(crew);
         self.perform(acts);
     }
 
@@ -164,6 +170,7 @@ impl<W: Work> Engine<W> {
             return Err(ReopenError::StillRunning(crew.still_running()));
         }
         crew.closed = false;
+        self.lane.set_places(self.settings.places(crew.limits.capacity));
         let minimum = crew.limits.minimum;
         drop(crew);
         self.prestart(minimum).map_err(ReopenError::Thread)

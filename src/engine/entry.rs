@@ -21,6 +21,8 @@ use crate::error::Refused;
 pub(crate) enum Patience {
     /// It takes the refusal.
     None,
+    /// It goes elsewhere, so that the task is not refused yet, and not counted as such.
+    Elsewhere,
     /// A thread that waits, if need be until the given time.
     Until(Option<Instant>),
     /// A future that waits to be woken.
@@ -144,8 +146,7 @@ impl<W: Work> Engine<W> {
         let mut admission = crew.admission();
         if admission == Admission::Unmanned {
             if self.start_first(&mut crew).is_err() {
-                crew.gate.refused += 1;
-                return Err((job, Refused::NoWorker));
+                return Err(refuse(&mut crew, job, Refused::NoWorker, patience));
             }
             admission = crew.admission();
         }
@@ -167,8 +168,7 @@ impl<W: Work> Engine<W> {
             (_, Patience::RunHere) => return Ok(Asked::RunHere(job)),
             _ => Refused::Full,
         };
-        crew.gate.refused += 1;
-        Err((job, refused))
+        Err(refuse(&mut crew, job, refused, patience))
     }
 
     /// Waits until the waiter has a verdict, or until the submitter's time is over.
@@ -290,6 +290,13 @@ fn queue_up<'a, J>(
 ) -> Asked<'a, J> {
     crew.queue_up(Arc::clone(&waiter), job);
     Asked::Waiting(waiter)
+}
+
+fn refuse<J>(crew: &mut Crew<J>, job: Option<J>, refused: Refused, patience: Patience) -> Back<J> {
+    if patience != Patience::Elsewhere {
+        crew.gate.refused += 1;
+    }
+    (job, refused)
 }
 
 /// A place at the gate that is held for a task to come.

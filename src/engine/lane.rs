@@ -9,7 +9,7 @@
 
 use super::block::CELLS;
 use super::sync::Padded;
-use super::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use super::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 /// What is counted in one word, so that it always fits together.
 ///
@@ -90,11 +90,17 @@ struct Published {
     /// Somebody waits for a place or for the end of all tasks, so a worker without work should
     /// say so at once. Only a hint: what must not be missed is sealed.
     hurry: AtomicBool,
+    /// How many tasks may be queued and running; none in a closed pool. Only a hint: see `load`.
+    places: AtomicUsize,
 }
 
 impl Lane {
     pub(crate) fn new() -> Self {
-        let published = Published { count: AtomicU64::new(0), hurry: AtomicBool::new(false) };
+        let published = Published {
+            count: AtomicU64::new(0),
+            hurry: AtomicBool::new(false),
+            places: AtomicUsize::new(0),
+        };
         Lane { word: Padded(AtomicU64::new(SEALED)), published: Padded(published) }
     }
 
@@ -119,6 +125,15 @@ impl Lane {
         if self.hurry() != hurry {
             self.published.hurry.store(hurry, Ordering::Relaxed);
         }
+    }
+
+    pub(crate) fn places(&self) -> usize {
+        self.published.places.load(Ordering::Relaxed)
+    }
+
+    /// Under the lock.
+    pub(crate) fn set_places(&self, places: usize) {
+        self.published.places.store(places, Ordering::Relaxed);
     }
 
     pub(crate) fn tally(&self) -> Tally {

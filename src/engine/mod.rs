@@ -9,6 +9,7 @@ mod ends; // resize, wait until idle, close, drain, reopen
 mod entry; // a task comes in: admitted at once, after a wait, or refused
 mod gate; // who may enter, and who must wait
 mod lane; // .. and how short tasks are taken without the lock
+mod load; // .. and how much there is to do
 mod line; // where it waits for a worker
 mod pace; // .. how long tasks take
 mod books; // .. and what became of every task
@@ -41,7 +42,7 @@ use self::lane::Lane;
 use self::line::Line;
 use self::roster::Duty;
 use self::sync::thread::{JoinHandle, ThreadId};
-use self::sync::{Arc as Shared, Mutex, MutexGuard, Padded, lock};
+use self::sync::{Arc as Shared, Mutex, MutexGuard, lock};
 
 pub(crate) use self::ends::Ended;
 pub(crate) use self::entry::{Held, Patience};
@@ -49,7 +50,9 @@ pub(crate) use self::handle::{
     Joinable, Parcel, Slip, Unpack, block_on, help_out, is_cancelled, wait_for,
 };
 pub(crate) use self::lane::MOST_BUSY as MAX_WORKERS;
+pub(crate) use self::load::{Load, Standing};
 pub(crate) use self::run::{Counts, End, Hooks, contain};
+pub(crate) use self::sync::Padded;
 pub(crate) use self::worker::is_worker;
 
 const LOCK_TRIES: u32 = if cfg!(loom) { 0 } else { 200 };
@@ -90,6 +93,13 @@ pub(crate) struct Settings {
     pub(crate) faults: Option<Faults>,
 }
 
+impl Settings {
+    /// How many tasks may be queued and running when `capacity` of them may run.
+    fn places(&self, capacity: usize) -> usize {
+        self.queue.saturating_add(capacity)
+    }
+}
+
 /// Says which attempts to start a thread fail.
 #[cfg(test)]
 pub(crate) type Faults = Arc<dyn Fn() -> bool + Send + Sync>;
@@ -118,10 +128,10 @@ struct Threads {
 impl<W: Work> Engine<W> {
     pub(crate) fn new(settings: Settings, work: W) -> Arc<Self> {
         let lane = Shared::new(Lane::new());
+        lane.set_places(settings.places(settings.capacity));
         let mut crew = Crew::new(Line::new(lane.clone()), limits(&settings), settings.waiters);
         if settings.preallocate {
-            let places = settings.queue.saturating_add(settings.capacity);
-            crew.line.reserve(places);
+            crew.line.reserve(settings.places(settings.capacity));
             crew.roster.reserve(settings.capacity);
         }
         let crew = Padded(Mutex::new(crew));

@@ -2,10 +2,12 @@
 
 mod ends;
 mod settings;
+mod shards;
 mod submit;
 mod task;
 
 pub use ends::{ReopenError, StillRunning};
 pub use settings::{BuildError, PrestartError, ResizeError};
+pub use shards::{NoSuchShard, ShardErrors};
 pub use submit::{CallError, Refused, SubmitError};
 pub use task::{JoinError, TaskPanic};

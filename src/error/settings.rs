@@ -66,6 +66,8 @@ pub enum BuildError {
     Name(String),
     /// A thread for the minimum or for `prestart` could not be started.
     Thread(io::Error),
+    /// A [`Multi`](crate::Multi) of no shards: nothing could be submitted to it.
+    NoShards,
 }
 
 impl fmt::Display for BuildError {
@@ -95,6 +97,7 @@ impl fmt::Display for BuildError {
             }
             BuildError::Name(name) => write!(f, "name: {name:?} contains a NUL byte"),
             BuildError::Thread(error) => write!(f, "a worker could not be started: {error}"),
+            BuildError::NoShards => f.write_str("shards: 0 shards cannot run anything"),
         }
     }
 }

@@ -1,0 +1,69 @@
+//! The load: how much a pool has to do, read without the lock.
+//!
+//! Whoever chooses between pools reads the load of several, for each task. To ask each one's lock
+//! would make them wait for each other, and that is what several pools are there to avoid.
+
+use super::lane::Lane;
+use super::{Engine, Work};
+
+/// Whether a task would find a place, as far as can be seen without the lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Standing {
+    Room,
+    Full,
+    Closed,
+}
+
+/// How much a pool has to do. The lesser load is the better choice: a pool with room before a full
+/// one, a closed one last, and among equals the one with fewer tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Load {
+    pub(crate) standing: Standing,
+    /// Queued and running. Tasks that were cancelled count until their turn comes, and permits do
+    /// not count: only the lock knows of them.
+    pub(crate) tasks: usize,
+}
+
+impl Lane {
+    fn load(&self) -> Load {
+        // First the tally: what is published later only adds to what was taken before.
+        let tally = self.tally();
+        let tasks = tally.queued(self.published()) + tally.busy();
+        let standing = match self.places() {
+            0 => Standing::Closed,
+            places if tasks >= places => Standing::Full,
+            _ => Standing::Room,
+        };
+        Load { standing, tasks }
+    }
+}
+
+impl<W: Work> Engine<W> {
+    pub(crate) fn load(&self) -> Load {
+        self.lane.load()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pool_with_room_is_less_loaded_than_a_full_or_closed_one() {
+        let lane = Lane::new();
+        assert_eq!(lane.load().standing, Standing::Closed);
+        lane.set_places(3);
+        lane.publish(2);
+        lane.take(1, true);
+        let roomy = lane.load();
+        assert_eq!(roomy, Load { standing: Standing::Room, tasks: 2 });
+        lane.set_places(2);
+        let full = lane.load();
+        assert_eq!(full, Load { standing: Standing::Full, tasks: 2 });
+        lane.end_locked();
+        lane.set_places(0);
+        let closed = lane.load();
+        assert_eq!(closed, Load { standing: Standing::Closed, tasks: 1 });
+        assert!(roomy < full && full < closed);
+    }
+}

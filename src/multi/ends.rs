@@ -1,0 +1,330 @@
+//! What is done with all shards together: their figures, their size and their ends.
+
+use std::time::{Duration, Instant};
+
+use super::{Multi, Shard};
+use crate::control::{Control, deadline};
+use crate::error::{PrestartError, ReopenError, ResizeError, ShardErrors, StillRunning};
+use crate::stats::Stats;
+
+impl<P: Shard> Multi<P> {
+    // ---- Figures --------------------------------------------------------------------------------
+
+    /// The figures of all shards together. They add up, because each shard's do; but the shards are
+    /// read one after another, not at one instant. A task that fell over from one shard to another
+    /// counts only where it was accepted or, in the end, refused.
+    ///
+    /// The figures of one shard: `multi.shard(2)?.stats()`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::{Balance, Multi, Pool};
+    ///
+    /// let multi = Multi::new(2, || Pool::new(4), Balance::RoundRobin);
+    /// let stats = multi.stats();
+    /// assert_eq!((stats.capacity, stats.busy), (8, 0));
+    /// ```
+    #[must_use]
+    #[doc(alias = "Running")]
+    #[doc(alias = "Free")]
+    #[doc(alias = "Waiting")]
+    #[doc(alias = "Cap")]
+    pub fn stats(&self) -> Stats {
+        let (first, others) = self.first_and_others();
+        others.iter().fold(first.stats(), |sum, shard| sum.and(shard.stats()))
+    }
+
+    /// Whether every shard is closed, so that nothing can be submitted.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::{Balance, Multi, Pool};
+    ///
+    /// let multi = Multi::new(2, || Pool::new(4), Balance::RoundRobin);
+    /// multi.shard(0)?.close();
+    /// assert!(!multi.is_closed());
+    /// multi.close();
+    /// assert!(multi.is_closed());
+    /// # Ok::<(), formic::NoSuchShard>(())
+    /// ```
+    #[must_use]
+    #[doc(alias = "IsClosed")]
+    pub fn is_closed(&self) -> bool {
+        self.shards().iter().all(|shard| shard.is_closed())
+    }
+
+    // ---- Size -----------------------------------------------------------------------------------
+
+    /// Gives every shard this capacity, as [`Control::resize`] does.
+    ///
+    /// One shard alone: `multi.shard(2)?.resize(8)`.
+    ///
+    /// # Errors
+    ///
+    /// Every shard that cannot have this capacity, with the reason. Then nothing has changed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::{Balance, Multi, Pool};
+    ///
+    /// let multi = Multi::new(2, || Pool::new(4), Balance::RoundRobin);
+    /// multi.resize(6)?;
+    /// assert_eq!(multi.stats().capacity, 12);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "Tune")]
+    pub fn resize(&self, workers: usize) -> Result<(), ShardErrors<ResizeError>> {
+        self.each(|shard| shard.check_capacity(workers))?;
+        self.each(|shard| shard.resize(workers))
+    }
+
+    /// Starts workers until there are `workers` in every shard, as [`Control::prestart`] does.
+    ///
+    /// # Errors
+    ///
+    /// Every shard in which that was not possible, with the reason. The others have them.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::{Balance, Multi, Pool};
+    ///
+    /// let multi = Multi::new(2, || Pool::new(4), Balance::RoundRobin);
+    /// multi.prestart(3)?;
+    /// assert_eq!(multi.stats().workers, 6);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "warm_up")]
+    pub fn prestart(&self, workers: usize) -> Result<(), ShardErrors<PrestartError>> {
+        self.each(|shard| shard.prestart(workers))
+    }
+
+    // ---- Ends -----------------------------------------------------------------------------------
+
+    /// Waits until no accepted task is left in any shard. There was one instant at which that was
+    /// so, also if tasks submit to other shards. While tasks keep coming it may take long to find one.
+    ///
+    /// # Errors
+    ///
+    /// At once, if called by a task of a shard: it would wait for itself. The error names that shard.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::{Balance, Multi, Pool};
+    ///
+    /// let multi = Multi::new(2, || Pool::new(1), Balance::RoundRobin);
+    /// multi.submit(|| ())?;
+    /// multi.wait_idle()?;
+    /// assert_eq!(multi.stats().completed, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "WaitAll")]
+    pub fn wait_idle(&self) -> Result<(), ShardErrors<StillRunning>> {
+        self.check_outside()?;
+        loop {
+            self.each(Control::wait_idle)?;
+            if self.is_idle() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// [`wait_idle`](Multi::wait_idle) as a future, for any executor.
+    ///
+    /// # Errors
+    ///
+    /// As [`wait_idle`](Multi::wait_idle).
+    pub async fn wait_idle_async(&self) -> Result<(), ShardErrors<StillRunning>> {
+        self.check_outside()?;
+        loop {
+            let mut errors = Vec::new();
+            for (number, shard) in self.shards().iter().enumerate() {
+                errors.extend(shard.wait_idle_async().await.err().map(|error| (number, error)));
+            }
+            ShardErrors::check(errors)?;
+            if self.is_idle() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Refuses new tasks from now on, in every shard. Does not wait; what was accepted still runs.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::{Balance, Multi, Pool, Refused};
+    ///
+    /// let multi = Multi::new(2, || Pool::new(1), Balance::RoundRobin);
+    /// multi.close();
+    /// assert_eq!(multi.submit(|| ()).unwrap_err().reason(), Refused::Closed);
+    /// ```
+    #[doc(alias = "shutdown")]
+    pub fn close(&self) {
+        self.shards().iter().for_each(|shard| shard.close());
+    }
+
+    /// Closes every shard, and waits until everything accepted has run and every worker's thread has
+    /// been joined. The shards end side by side.
+    ///
+    /// # Errors
+    ///
+    /// At once, if called by a task of a shard: it would wait for itself. The error names that shard,
+    /// and nothing has been closed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::{Balance, Multi, Pool};
+    ///
+    /// let multi = Multi::new(2, || Pool::new(2), Balance::RoundRobin);
+    /// for _ in 0..100 {
+    ///     multi.submit(|| ())?;
+    /// }
+    /// multi.drain()?;
+    /// assert_eq!((multi.stats().completed, multi.stats().workers), (100, 0));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "Release")]
+    pub fn drain(&self) -> Result<(), ShardErrors<StillRunning>> {
+        self.drain_until(None)
+    }
+
+    /// As [`drain`](Multi::drain), for up to `time`, which is one for all shards. May be called again.
+    ///
+    /// # Errors
+    ///
+    /// Every shard that was not at its end when the time was over, and what was left in it; also, at
+    /// once, as [`drain`](Multi::drain).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::{Balance, Multi, Pool};
+    /// use std::sync::mpsc;
+    /// use std::time::Duration;
+    ///
+    /// let multi = Multi::new(3, || Pool::new(1), Balance::RoundRobin);
+    /// let (open, door) = mpsc::channel::<()>();
+    /// multi.shard(1)?.submit(move || drop(door.recv()))?;
+    /// for (shard, left) in multi.drain_timeout(Duration::from_millis(5)).unwrap_err() {
+    ///     assert_eq!((shard, left.running() + left.queued()), (1, 1));
+    /// }
+    /// drop(open);
+    /// multi.drain()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "ReleaseTimeout")]
+    #[doc(alias = "ReleaseContext")]
+    pub fn drain_timeout(&self, time: Duration) -> Result<(), ShardErrors<StillRunning>> {
+        self.drain_until(deadline(time))
+    }
+
+    /// [`drain`](Multi::drain) as a future, for any executor. The shards are closed when the future is
+    /// first polled. Dropped, it waits no longer, and the shards stay closed.
+    ///
+    /// # Errors
+    ///
+    /// As [`drain`](Multi::drain).
+    pub async fn drain_async(&self) -> Result<(), ShardErrors<StillRunning>> {
+        self.check_outside()?;
+        self.close();
+        let mut errors = Vec::new();
+        for (number, shard) in self.shards().iter().enumerate() {
+            errors.extend(shard.drain_async().await.err().map(|error| (number, error)));
+        }
+        ShardErrors::check(errors)
+    }
+
+    /// Closing starts every shard's end, so to wait for one after the other is to wait for all.
+    fn drain_until(&self, deadline: Option<Instant>) -> Result<(), ShardErrors<StillRunning>> {
+        self.check_outside()?;
+        self.close();
+        self.each(|shard| shard.drain_until(deadline))
+    }
+
+    /// Drops every task of any shard that has not been started, and says how many.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::{Balance, Multi, Pool};
+    ///
+    /// let multi = Multi::new(2, || Pool::new(1), Balance::RoundRobin);
+    /// for _ in 0..100 {
+    ///     multi.submit(|| ())?;
+    /// }
+    /// let dropped = multi.discard();
+    /// multi.drain()?;
+    /// assert_eq!(multi.stats().completed, 100 - dropped as u64);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "Cancel")]
+    pub fn discard(&self) -> usize {
+        self.shards().iter().map(|shard| shard.discard()).sum()
+    }
+
+    /// Opens every shard again after a drain.
+    ///
+    /// # Errors
+    ///
+    /// Every shard that could not be opened, with the reason: it is open, or not at its end yet, or a
+    /// thread for its minimum could not be started. The others are open.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::{Balance, Multi, Pool};
+    ///
+    /// let multi = Multi::new(2, || Pool::new(1), Balance::RoundRobin);
+    /// multi.drain()?;
+    /// multi.reopen()?;
+    /// multi.submit(|| ())?;
+    /// # multi.drain()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "Reboot")]
+    pub fn reopen(&self) -> Result<(), ShardErrors<ReopenError>> {
+        self.each(Control::reopen)
+    }
+
+    // ---- Private --------------------------------------------------------------------------------
+
+    /// There is a first one: a Multi without shards is not made.
+    fn first_and_others(&self) -> (&P, &[P]) {
+        let shards = self.shards();
+        (&shards[0], &shards[1..])
+    }
+
+    /// Does something with every shard, and collects what went wrong.
+    fn each<E>(
+        &self,
+        mut act: impl FnMut(&Control) -> Result<(), E>,
+    ) -> Result<(), ShardErrors<E>> {
+        let numbered = self.shards().iter().enumerate();
+        let errors = numbered.filter_map(|(number, shard)| Some((number, act(shard).err()?)));
+        ShardErrors::check(errors.collect())
+    }
+
+    fn check_outside(&self) -> Result<(), ShardErrors<StillRunning>> {
+        self.each(Control::check_outside)
+    }
+
+    /// Whether there was an instant at which no shard had a task.
+    ///
+    /// The shards are read one after another, so a task could move before the eye: out of a shard that
+    /// is read later, into one that was read before. That shard would have accepted it. So each is
+    /// read twice, and if none has accepted anything in between, all were idle between the rounds.
+    fn is_idle(&self) -> bool {
+        let round = || -> Option<Vec<u64>> {
+            let accepted =
+                |stats: Stats| (stats.queued + stats.busy == 0).then_some(stats.accepted);
+            self.shards().iter().map(|shard| accepted(shard.stats())).collect()
+        };
+        round().is_some_and(|first| round() == Some(first))
+    }
+}

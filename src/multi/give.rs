@@ -1,0 +1,325 @@
+//! How a task gets into a shard, or into another one if that refuses it.
+
+use super::{Multi, Shard};
+use crate::engine::Patience;
+use crate::error::SubmitError;
+use crate::fn_pool::FnPool;
+use crate::handle::JoinHandle;
+use crate::pool::Pool;
+
+/// What is done if a shard has no place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IfFull {
+    /// Another shard is asked.
+    Elsewhere,
+    /// The task is refused.
+    Refuse,
+    /// What the shard was built to do: wait, refuse, or have the caller run it.
+    AsBuilt,
+}
+
+impl IfFull {
+    fn patience(self, built: impl FnOnce() -> Patience) -> Patience {
+        match self {
+            IfFull::Elsewhere => Patience::Elsewhere,
+            IfFull::Refuse => Patience::None,
+            IfFull::AsBuilt => built(),
+        }
+    }
+}
+
+/// A shard that a job can be given to, in the way `K` says.
+///
+/// A trait and no closure, because a closure would not know the line of code that submits.
+pub(crate) trait Take<K, J>: Shard {
+    /// What the submitter gets for it.
+    type Receipt;
+
+    #[track_caller]
+    fn take(&self, job: J, if_full: IfFull) -> Result<Self::Receipt, SubmitError<J>>;
+}
+
+/// Nobody hears of the result.
+pub(crate) struct Submit;
+
+/// There is a handle to the result.
+pub(crate) struct Spawn;
+
+impl<F: FnOnce() + Send + 'static> Take<Submit, F> for Pool {
+    type Receipt = ();
+
+    #[inline]
+    fn take(&self, job: F, if_full: IfFull) -> Result<(), SubmitError<F>> {
+        self.submit_with(job, if_full.patience(|| self.patience()))
+    }
+}
+
+impl<F, T> Take<Spawn, F> for Pool
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    type Receipt = JoinHandle<T>;
+
+    fn take(&self, job: F, if_full: IfFull) -> Result<JoinHandle<T>, SubmitError<F>> {
+        self.spawn_with(job, if_full.patience(|| self.patience()))
+    }
+}
+
+impl<T: Send + 'static, R: Send + 'static> Take<Submit, T> for FnPool<T, R> {
+    type Receipt = ();
+
+    #[inline]
+    fn take(&self, job: T, if_full: IfFull) -> Result<(), SubmitError<T>> {
+        self.submit_with(job, if_full.patience(|| self.patience()))
+    }
+}
+
+impl<T: Send + 'static, R: Send + 'static> Take<Spawn, T> for FnPool<T, R> {
+    type Receipt = JoinHandle<R>;
+
+    fn take(&self, job: T, if_full: IfFull) -> Result<JoinHandle<R>, SubmitError<T>> {
+        let parcel = self.spawn_with(job, if_full.patience(|| self.patience()))?;
+        Ok(JoinHandle::new(parcel))
+    }
+}
+
+impl<P: Shard> Multi<P> {
+    /// Gives a job to the chosen shard, and to the second choice if that refuses it.
+    #[inline]
+    #[track_caller]
+    fn give<K, J>(&self, job: J, if_full: IfFull) -> Result<P::Receipt, SubmitError<J>>
+    where
+        P: Take<K, J>,
+    {
+        let first = self.pick();
+        match self.shards()[first].take(job, IfFull::Elsewhere) {
+            Ok(receipt) => Ok(receipt),
+            Err(error) => self.give_again(first, error, if_full),
+        }
+    }
+
+    #[cold]
+    #[track_caller]
+    fn give_again<K, J>(
+        &self,
+        first: usize,
+        error: SubmitError<J>,
+        if_full: IfFull,
+    ) -> Result<P::Receipt, SubmitError<J>>
+    where
+        P: Take<K, J>,
+    {
+        let second = &self.shards()[self.second_choice(first, error.reason())];
+        let Some(own) = self.own_shard() else {
+            return second.take(error.into_task(), if_full);
+        };
+        // A worker waits at no gate of its Multi: two that wait at each other's would wait for good.
+        // Into its own shard it gets, beyond the bound of the queue if need be.
+        match second.take(error.into_task(), IfFull::Elsewhere) {
+            Ok(receipt) => Ok(receipt),
+            Err(error) => own.take(error.into_task(), if_full),
+        }
+    }
+
+    /// The open shard whose task the calling thread is running.
+    fn own_shard(&self) -> Option<&P> {
+        self.shards().iter().find(|shard| shard.check_outside().is_err() && !shard.is_closed())
+    }
+}
+
+impl Multi<Pool> {
+    /// Runs a closure on a worker of the chosen shard; nobody hears of its result.
+    ///
+    /// If that shard refuses it, the least loaded of all is asked. If that one has no place either, it
+    /// does what its [`Builder::when_full`](crate::Builder::when_full) says: by default the call
+    /// waits there for a place.
+    ///
+    /// Called by a task of any shard it never waits: there, a task that would have to wait enters the
+    /// queue of the caller's own shard beyond its bound. For a task of another pool the same holds as
+    /// for [`Pool::submit`].
+    ///
+    /// # Errors
+    ///
+    /// The closure comes back with the reason of the shard that was asked last: `Closed`, `NoWorker`,
+    /// or `Full`, as with [`Pool::submit`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::{Balance, Multi, Pool};
+    ///
+    /// let multi = Multi::new(2, || Pool::new(2), Balance::RoundRobin);
+    /// multi.submit(|| println!("hello from some shard"))?;
+    /// multi.drain()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn submit<F: FnOnce() + Send + 'static>(&self, task: F) -> Result<(), SubmitError<F>> {
+        self.give::<Submit, F>(task, IfFull::AsBuilt)
+    }
+
+    /// As [`submit`](Multi::submit), but never waits and never runs the closure here.
+    ///
+    /// # Errors
+    ///
+    /// The closure comes back with the reason: `Full`, `Closed` or `NoWorker`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::{Balance, Multi, Pool, Refused};
+    ///
+    /// let make = || Pool::builder().workers(1).queue(0).build();
+    /// let multi = Multi::try_new(2, make, Balance::RoundRobin)?;
+    /// let _both = (multi.shard(0)?.admit()?, multi.shard(1)?.admit()?);
+    /// let error = multi.try_submit(|| ()).unwrap_err();
+    /// assert_eq!(error.reason(), Refused::Full);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn try_submit<F: FnOnce() + Send + 'static>(&self, task: F) -> Result<(), SubmitError<F>> {
+        self.give::<Submit, F>(task, IfFull::Refuse)
+    }
+
+    /// As [`submit`](Multi::submit), with a handle to the result.
+    ///
+    /// # Errors
+    ///
+    /// As [`submit`](Multi::submit): the closure comes back.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::{Balance, Multi, Pool};
+    ///
+    /// let multi = Multi::new(2, || Pool::new(2), Balance::PowerOfTwo);
+    /// assert_eq!(multi.spawn(|| 6 * 7)?.join()?, 42);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[track_caller]
+    pub fn spawn<F, T>(&self, task: F) -> Result<JoinHandle<T>, SubmitError<F>>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        self.give::<Spawn, F>(task, IfFull::AsBuilt)
+    }
+
+    /// As [`try_submit`](Multi::try_submit), with a handle to the result.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_submit`](Multi::try_submit): the closure comes back.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::{Balance, Multi, Pool};
+    ///
+    /// let multi = Multi::new(2, || Pool::new(2), Balance::LeastLoaded);
+    /// assert_eq!(multi.try_spawn(|| "done")?.join()?, "done");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[track_caller]
+    pub fn try_spawn<F, T>(&self, task: F) -> Result<JoinHandle<T>, SubmitError<F>>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        self.give::<Spawn, F>(task, IfFull::Refuse)
+    }
+}
+
+impl<T: Send + 'static, R: Send + 'static> Multi<FnPool<T, R>> {
+    /// Runs the function of the chosen shard with this argument; nobody hears of its result. Falls
+    /// over to the least loaded shard, and waits, as [`Multi::submit`] of closures does.
+    ///
+    /// # Errors
+    ///
+    /// The argument comes back with the reason of the shard that was asked last.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::{Balance, FnPool, Multi};
+    ///
+    /// let multi = Multi::new(2, || FnPool::new(2, |n: u32| println!("{n}")), Balance::RoundRobin);
+    /// multi.submit(7)?;
+    /// multi.drain()?;
+    /// assert_eq!(multi.stats().completed, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    #[track_caller]
+    #[doc(alias = "Invoke")]
+    pub fn submit(&self, argument: T) -> Result<(), SubmitError<T>> {
+        self.give::<Submit, T>(argument, IfFull::AsBuilt)
+    }
+
+    /// As `submit`, but never waits and never runs the function here.
+    ///
+    /// # Errors
+    ///
+    /// The argument comes back with the reason: `Full`, `Closed` or `NoWorker`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::{Balance, FnPool, Multi, Refused};
+    ///
+    /// let multi = Multi::new(2, || FnPool::new(2, |n: u32| n + 1), Balance::RoundRobin);
+    /// multi.try_submit(7)?;
+    /// multi.drain()?;
+    /// let error = multi.try_submit(8).unwrap_err();
+    /// assert_eq!((error.reason(), error.into_task()), (Refused::Closed, 8));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn try_submit(&self, argument: T) -> Result<(), SubmitError<T>> {
+        self.give::<Submit, T>(argument, IfFull::Refuse)
+    }
+
+    /// As `submit`, with a handle to the result.
+    ///
+    /// # Errors
+    ///
+    /// As `submit`: the argument comes back.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::{Balance, FnPool, Multi};
+    ///
+    /// let multi = Multi::new(2, || FnPool::new(2, |n: u32| n + 1), Balance::RoundRobin);
+    /// assert_eq!(multi.spawn(7)?.join()?, 8);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[track_caller]
+    pub fn spawn(&self, argument: T) -> Result<JoinHandle<R>, SubmitError<T>> {
+        self.give::<Spawn, T>(argument, IfFull::AsBuilt)
+    }
+
+    /// As `try_submit`, with a handle to the result.
+    ///
+    /// # Errors
+    ///
+    /// As `try_submit`: the argument comes back.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::{Balance, FnPool, Multi};
+    ///
+    /// let multi = Multi::new(2, || FnPool::new(2, |n: u32| n + 1), Balance::RoundRobin);
+    /// assert_eq!(multi.try_spawn(7)?.join()?, 8);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[track_caller]
+    pub fn try_spawn(&self, argument: T) -> Result<JoinHandle<R>, SubmitError<T>> {
+        self.give::<Spawn, T>(argument, IfFull::Refuse)
+    }
+}

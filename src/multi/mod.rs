@@ -1,0 +1,244 @@
+//! `Multi`: several pools, used as one.
+
+mod balance; // which shard a task goes to
+mod ends; // figures, size and ends of all shards together
+mod give; // .. and how it gets there, or to another one
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
+use crate::control::Control;
+use crate::engine::Padded;
+use crate::error::{BuildError, NoSuchShard};
+use crate::fn_pool::FnPool;
+use crate::pool::Pool;
+
+pub use balance::Balance;
+
+/// Several pools, used as one: each task goes to one of the shards, chosen by [`Balance`].
+///
+/// Every pool has one lock, which many producers of tiny tasks may wait for; shards have one each.
+/// They also keep kinds of load apart without keeping them waiting: a shard that is full, or closed
+/// by itself, is passed over. One pool is the better choice as long as its lock is not what holds
+/// you up: it starts tasks in the order of their arrival and has every worker help with every task,
+/// which shards do only within themselves.
+///
+/// A clone is another handle to the same shards. When the last handle is dropped, the shards close as
+/// pools do, and what was accepted still runs.
+///
+/// # Examples
+///
+/// ```
+/// use formic::{Balance, Multi, Pool};
+///
+/// let multi = Multi::new(2, || Pool::new(4), Balance::LeastLoaded);
+/// for number in 0..100 {
+///     multi.submit(move || drop(number))?;
+/// }
+/// multi.drain()?;
+/// assert_eq!(multi.stats().completed, 100); // of all shards
+/// let each: Vec<u64> = multi.shards().iter().map(|shard| shard.stats().completed).collect();
+/// assert_eq!(each.iter().sum::<u64>(), 100);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// Any kind of pool will do, as long as all shards are of one kind:
+///
+/// ```
+/// use formic::{Balance, FnPool, Multi};
+///
+/// let squares = Multi::new(2, || FnPool::new(4, |n: u64| n * n), Balance::RoundRobin);
+/// assert_eq!(squares.spawn(12)?.join()?, 144);
+/// assert_eq!(squares.next().call(5)?, 25); // what the shard itself can do
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[doc(alias = "MultiPool")]
+#[doc(alias = "MultiPoolWithFunc")]
+#[doc(alias = "MultiPoolWithFuncGeneric")]
+pub struct Multi<P> {
+    shared: Arc<Shared<P>>,
+}
+
+/// What all clones share.
+struct Shared<P> {
+    /// Whose turn it is. Every producer writes it, so it has its cache lines to itself.
+    turn: Padded<AtomicUsize>,
+    balance: Balance,
+    shards: Box<[P]>,
+}
+
+/// A pool that can be a shard of a [`Multi`]: every pool of this crate.
+///
+/// # Examples
+///
+/// ```
+/// use formic::{Balance, Multi, Pool, Shard};
+///
+/// fn busiest<P: Shard>(multi: &Multi<P>) -> usize {
+///     multi.shards().iter().map(|shard| shard.busy()).max().unwrap_or(0)
+/// }
+///
+/// let multi = Multi::new(2, || Pool::new(4), Balance::RoundRobin);
+/// assert_eq!(busiest(&multi), 0);
+/// ```
+pub trait Shard: Deref<Target = Control> + sealed::Sealed {}
+
+mod sealed {
+    /// Keeps [`Shard`](super::Shard) to the pools of this crate.
+    pub trait Sealed {}
+}
+
+impl sealed::Sealed for Pool {}
+impl Shard for Pool {}
+impl<T: Send + 'static, R: Send + 'static> sealed::Sealed for FnPool<T, R> {}
+impl<T: Send + 'static, R: Send + 'static> Shard for FnPool<T, R> {}
+
+impl<P: Shard> Multi<P> {
+    /// Makes as many shards as `shards` says, by calling `make` for each.
+    ///
+    /// # Panics
+    ///
+    /// If `shards` is zero. Use [`try_new`](Multi::try_new) to get an error instead.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::{Balance, Multi, Pool};
+    ///
+    /// let multi = Multi::new(4, || Pool::new(2), Balance::PowerOfTwo);
+    /// assert_eq!((multi.shards().len(), multi.stats().capacity), (4, 8));
+    /// ```
+    #[must_use]
+    #[track_caller]
+    #[doc(alias = "NewMultiPool")]
+    #[doc(alias = "NewMultiPoolWithFunc")]
+    pub fn new(shards: usize, mut make: impl FnMut() -> P, balance: Balance) -> Self {
+        match Multi::try_new(shards, || Ok(make()), balance) {
+            Ok(multi) => multi,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// As [`new`](Multi::new), for what may fail: a number of shards that was read from somewhere,
+    /// or pools with settings of their own.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::NoShards`] if `shards` is zero, or the error of the first pool that could not be
+    /// built. The pools before it are dropped.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::{Balance, BuildError, Multi, Pool};
+    ///
+    /// let mut names = (0..).map(|shard| format!("shard-{shard}"));
+    /// let make = || Pool::builder().workers(2).name(names.next().unwrap_or_default()).build();
+    /// let multi = Multi::try_new(3, make, Balance::RoundRobin)?;
+    /// assert_eq!(multi.shards().len(), 3);
+    ///
+    /// let none = Multi::try_new(0, || Pool::builder().build(), Balance::RoundRobin);
+    /// assert!(matches!(none, Err(BuildError::NoShards)));
+    /// # Ok::<(), BuildError>(())
+    /// ```
+    pub fn try_new(
+        shards: usize,
+        mut make: impl FnMut() -> Result<P, BuildError>,
+        balance: Balance,
+    ) -> Result<Self, BuildError> {
+        if shards == 0 {
+            return Err(BuildError::NoShards);
+        }
+        let shards = (0..shards).map(|_| make()).collect::<Result<_, _>>()?;
+        Ok(Multi { shared: Arc::new(Shared { turn: Padded::default(), balance, shards }) })
+    }
+
+    /// The shard that the next task would go to. With [`Balance::RoundRobin`] this takes a turn.
+    ///
+    /// For what only the shard itself can do, such as [`Pool::admit`] or [`FnPool::call`]. It does not
+    /// fall over to another shard when this one is full.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::{Balance, Multi, Pool};
+    ///
+    /// let multi = Multi::new(2, || Pool::new(1), Balance::RoundRobin);
+    /// let permit = multi.next().admit()?;
+    /// permit.submit(|| ());
+    /// # multi.drain()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn next(&self) -> &P {
+        &self.shards()[self.pick()]
+    }
+
+    /// All shards, in the order in which they were made.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::{Balance, Multi, Pool};
+    ///
+    /// let multi = Multi::new(2, || Pool::new(1), Balance::RoundRobin);
+    /// for (number, shard) in multi.shards().iter().enumerate() {
+    ///     println!("shard {number}: {:?}", shard.stats());
+    /// }
+    /// ```
+    #[must_use]
+    pub fn shards(&self) -> &[P] {
+        &self.shared.shards
+    }
+
+    /// One shard by its number, for its figures, its size and its ends.
+    ///
+    /// A shard may be closed, drained and reopened by itself: meanwhile it is passed over.
+    ///
+    /// # Errors
+    ///
+    /// [`NoSuchShard`] if the number is too large.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::{Balance, Multi, Pool};
+    ///
+    /// let multi = Multi::new(2, || Pool::new(4), Balance::RoundRobin);
+    /// multi.shard(1)?.resize(8)?;
+    /// assert_eq!((multi.shard(0)?.capacity(), multi.shard(1)?.capacity()), (4, 8));
+    /// assert!(multi.shard(2).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "RunningByIndex")]
+    #[doc(alias = "FreeByIndex")]
+    #[doc(alias = "WaitingByIndex")]
+    pub fn shard(&self, index: usize) -> Result<&P, NoSuchShard> {
+        let shards = self.shards();
+        shards.get(index).ok_or(NoSuchShard { index, shards: shards.len() })
+    }
+
+    /// How the next shard is chosen.
+    #[must_use]
+    pub fn balance(&self) -> Balance {
+        self.shared.balance
+    }
+}
+
+impl<P> Clone for Multi<P> {
+    fn clone(&self) -> Self {
+        Multi { shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl<P: Shard> fmt::Debug for Multi<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Multi")
+            .field("shards", &self.shards().len())
+            .field("balance", &self.balance())
+            .field("stats", &self.stats())
+            .finish_non_exhaustive()
+    }
+}
