@@ -291,6 +291,31 @@ impl Builder<Pool> {
     pub fn build(self) -> Result<Pool, BuildError> {
         self.start(Closures).map(Pool::from_started)
     }
+
+    /// Makes the pool that [`formic::global`](crate::global) returns, for the whole process. For `main`,
+    /// before anybody has used it. Whoever races with the first use gets all or nothing: either this
+    /// is the global pool, or there is an error and it is not.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::GlobalExists`] if there is a global pool already, built or made by its first
+    /// use; otherwise as [`build`](Builder::build).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::{BuildError, Pool};
+    ///
+    /// Pool::builder().workers(3).build_global()?;
+    /// assert_eq!(formic::global().capacity(), 3);
+    ///
+    /// let again = Pool::builder().build_global();
+    /// assert!(matches!(again, Err(BuildError::GlobalExists)));
+    /// # Ok::<(), BuildError>(())
+    /// ```
+    pub fn build_global(self) -> Result<(), BuildError> {
+        crate::global::install(self)
+    }
 }
 
 impl<T, R> Builder<FnPool<T, R>>

@@ -114,6 +114,7 @@ mod scope; // .. of tasks that borrow
 mod map; // .. of the items of an iterator
 mod fn_pool; // one function, many arguments
 mod multi; // several pools, used as one
+mod global; // one pool for the whole process
 mod control; // figures, size and ends of every pool
 mod engine; // what makes any pool run
 mod error; // what can go wrong, one type per act
@@ -127,6 +128,7 @@ pub use error::{
     ResizeError, ShardErrors, StillRunning, SubmitError, TaskPanic,
 };
 pub use fn_pool::FnPool;
+pub use global::{global, spawn, submit};
 pub use handle::{JoinHandle, is_cancelled};
 pub use multi::{Balance, Multi, Shard};
 pub use pool::{Permit, Pool};

@@ -66,6 +66,8 @@ pub enum BuildError {
     Name(String),
     /// A thread for the minimum or for `prestart` could not be started.
     Thread(io::Error),
+    /// `build_global` when there is a global pool: it was built, or used, before.
+    GlobalExists,
     /// A [`Multi`](crate::Multi) of no shards: nothing could be submitted to it.
     NoShards,
 }
@@ -97,6 +99,9 @@ impl fmt::Display for BuildError {
             }
             BuildError::Name(name) => write!(f, "name: {name:?} contains a NUL byte"),
             BuildError::Thread(error) => write!(f, "a worker could not be started: {error}"),
+            BuildError::GlobalExists => {
+                f.write_str("build_global: the global pool exists; build it before its first use")
+            }
             BuildError::NoShards => f.write_str("shards: 0 shards cannot run anything"),
         }
     }
