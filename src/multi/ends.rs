@@ -138,6 +138,17 @@ impl<P: Shard> Multi<P> {
     /// # Errors
     ///
     /// As [`wait_idle`](Multi::wait_idle).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use formic::{Multi, Pool};
+    /// # async fn example(multi: Multi<Pool>) -> Result<(), Box<dyn std::error::Error>> {
+    /// multi.submit(|| ())?;
+    /// multi.wait_idle_async().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn wait_idle_async(&self) -> Result<(), ShardErrors<StillRunning>> {
         self.check_outside()?;
         loop {
@@ -230,6 +241,17 @@ impl<P: Shard> Multi<P> {
     /// # Errors
     ///
     /// As [`drain`](Multi::drain).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use formic::{Multi, Pool};
+    /// # async fn example(multi: Multi<Pool>) -> Result<(), Box<dyn std::error::Error>> {
+    /// multi.drain_async().await?;
+    /// assert_eq!(multi.stats().workers, 0);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn drain_async(&self) -> Result<(), ShardErrors<StillRunning>> {
         self.check_outside()?;
         self.close();

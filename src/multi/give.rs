@@ -135,9 +135,9 @@ impl Multi<Pool> {
     /// does what its [`Builder::when_full`](crate::Builder::when_full) says: by default the call
     /// waits there for a place.
     ///
-    /// Called by a task of any shard it never waits: there, a task that would have to wait enters the
-    /// queue of the caller's own shard beyond its bound. For a task of another pool the same holds as
-    /// for [`Pool::submit`].
+    /// Called by a task of an open shard it never waits: a task that would have to wait enters the
+    /// queue of the caller's own shard beyond its bound, so shards that submit to each other cannot
+    /// wait for each other. A task of another pool waits as anybody does: see [`Pool::submit`].
     ///
     /// # Errors
     ///

@@ -221,6 +221,15 @@ impl<P: Shard> Multi<P> {
     }
 
     /// How the next shard is chosen.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::{Balance, Multi, Pool};
+    ///
+    /// let multi = Multi::new(2, || Pool::new(1), Balance::LeastLoaded);
+    /// assert_eq!(multi.balance(), Balance::LeastLoaded);
+    /// ```
     #[must_use]
     pub fn balance(&self) -> Balance {
         self.shared.balance
