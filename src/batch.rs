@@ -226,7 +226,7 @@ impl<T: Send + 'static> Batch<T> {
 
     /// A worker that waits runs a task that nobody has begun with, if there is one.
     fn help_out(&mut self) -> bool {
-        while engine::is_worker() && self.begun < self.tasks.len() {
+        while engine::inside() == Some(engine::Kind::Thread) && self.begun < self.tasks.len() {
             let task = self.tasks[self.begun].clone();
             self.begun += 1;
             if let Some(parcel) = task

@@ -94,6 +94,8 @@ pub struct Builder<P = Pool> {
     name: String,
     stack_size: Option<usize>,
     hooks: Hooks,
+    #[cfg(feature = "tokio")]
+    pub(crate) runtime: Option<tokio::runtime::Handle>,
     /// What will be built.
     pool: PhantomData<fn() -> P>,
 }
@@ -102,6 +104,18 @@ impl Builder {
     /// The most workers that a pool of threads may have, also an unlimited one.
     pub const MAX_WORKERS: usize = MAX_WORKERS;
 }
+
+/// A pool whose workers are threads, which have settings that futures have not.
+pub trait OnThreads: sealed::Sealed {}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+impl sealed::Sealed for Pool {}
+impl OnThreads for Pool {}
+impl<T: Send + 'static, R: Send + 'static> sealed::Sealed for FnPool<T, R> {}
+impl<T: Send + 'static, R: Send + 'static> OnThreads for FnPool<T, R> {}
 
 impl<P> Builder<P> {
     pub(crate) fn new() -> Self {
@@ -118,6 +132,8 @@ impl<P> Builder<P> {
             name: "formic".to_owned(),
             stack_size: None,
             hooks: Hooks::default(),
+            #[cfg(feature = "tokio")]
+            runtime: None,
             pool: PhantomData,
         }
     }
@@ -174,41 +190,10 @@ impl<P> Builder<P> {
         self
     }
 
-    /// How long an idle worker stays; ten seconds unless set. `None` keeps workers for good.
-    #[doc(alias = "ExpiryDuration")]
-    #[doc(alias = "DisablePurge")]
-    #[doc(alias = "MaxIdleWorkerDuration")]
-    pub fn keep_alive(mut self, time: impl Into<Option<Duration>>) -> Self {
-        self.keep_alive = time.into();
-        self
-    }
-
-    /// Reserves the memory for the queue and for the list of workers now, and keeps it.
-    #[doc(alias = "PreAlloc")]
-    pub fn preallocate(mut self) -> Self {
-        self.preallocate = true;
-        self
-    }
-
-    /// Starts this many workers in [`build`](Builder::build). Unlike a minimum, they retire when
-    /// they have nothing to do.
-    #[doc(alias = "warm_up")]
-    pub fn prestart(mut self, workers: usize) -> Self {
-        self.prestart = workers;
-        self
-    }
-
     /// The first part of the workers' thread names: `io` gives `io-0`, `io-1` and so on.
     #[doc(alias = "thread_name")]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
-        self
-    }
-
-    /// The size of a worker's stack in bytes; Rust's default for threads unless set.
-    #[doc(alias = "thread_stack_size")]
-    pub fn stack_size(mut self, bytes: usize) -> Self {
-        self.stack_size = Some(bytes);
         self
     }
 
@@ -221,25 +206,15 @@ impl<P> Builder<P> {
         self
     }
 
-    /// Called on a worker's thread before its first task, with the number of its place.
-    #[doc(alias = "start_handler")]
-    pub fn on_worker_start(mut self, hook: impl Fn(usize) + Send + Sync + 'static) -> Self {
-        self.hooks.on_worker_start = Some(Arc::new(hook));
-        self
-    }
-
-    /// Called on a worker's thread when it retires, with the number of its place. The place is
-    /// free for another worker after the hook has returned.
-    #[doc(alias = "exit_handler")]
-    pub fn on_worker_stop(mut self, hook: impl Fn(usize) + Send + Sync + 'static) -> Self {
-        self.hooks.on_worker_stop = Some(Arc::new(hook));
-        self
-    }
-
     /// Checks the settings, makes the engine, and starts the first workers.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn policy(&self) -> WhenFull {
+        self.when_full
+    }
+
     pub(crate) fn start<W: Work>(self, work: W) -> Result<Started<W>, BuildError> {
         let (when_full, first) = (self.when_full, self.prestart);
-        let settings = self.check()?;
+        let settings = self.check(W::MOST)?;
         let first = first.max(settings.minimum);
         let engine = Engine::new(settings, work);
         let control = Control::new(Arc::clone(&engine));
@@ -248,13 +223,13 @@ impl<P> Builder<P> {
         Ok(started)
     }
 
-    fn check(self) -> Result<Settings, BuildError> {
+    fn check(self, limit: usize) -> Result<Settings, BuildError> {
         let Workers { minimum, capacity } = self.workers;
         if !self.unlimited {
-            check_workers(minimum, capacity)?;
+            check_workers(minimum, capacity, limit)?;
         }
         let capacity = if self.unlimited { usize::MAX } else { capacity };
-        let (workers, most) = (self.prestart, capacity.min(MAX_WORKERS));
+        let (workers, most) = (self.prestart, capacity.min(limit));
         if workers > most {
             return Err(BuildError::Prestart { workers, capacity: most });
         }
@@ -281,6 +256,54 @@ impl<P> Builder<P> {
     }
 }
 
+impl<P: OnThreads> Builder<P> {
+    /// How long an idle worker stays; ten seconds unless set. `None` keeps workers for good.
+    #[doc(alias = "ExpiryDuration")]
+    #[doc(alias = "DisablePurge")]
+    #[doc(alias = "MaxIdleWorkerDuration")]
+    pub fn keep_alive(mut self, time: impl Into<Option<Duration>>) -> Self {
+        self.keep_alive = time.into();
+        self
+    }
+
+    /// Reserves the memory for the queue and for the list of workers now, and keeps it.
+    #[doc(alias = "PreAlloc")]
+    pub fn preallocate(mut self) -> Self {
+        self.preallocate = true;
+        self
+    }
+
+    /// Starts this many workers in [`build`](Builder::build). Unlike a minimum, they retire when
+    /// they have nothing to do.
+    #[doc(alias = "warm_up")]
+    pub fn prestart(mut self, workers: usize) -> Self {
+        self.prestart = workers;
+        self
+    }
+
+    /// The size of a worker's stack in bytes; Rust's default for threads unless set.
+    #[doc(alias = "thread_stack_size")]
+    pub fn stack_size(mut self, bytes: usize) -> Self {
+        self.stack_size = Some(bytes);
+        self
+    }
+
+    /// Called on a worker's thread before its first task, with the number of its place.
+    #[doc(alias = "start_handler")]
+    pub fn on_worker_start(mut self, hook: impl Fn(usize) + Send + Sync + 'static) -> Self {
+        self.hooks.on_worker_start = Some(Arc::new(hook));
+        self
+    }
+
+    /// Called on a worker's thread when it retires, with the number of its place. The place is
+    /// free for another worker after the hook has returned.
+    #[doc(alias = "exit_handler")]
+    pub fn on_worker_stop(mut self, hook: impl Fn(usize) + Send + Sync + 'static) -> Self {
+        self.hooks.on_worker_stop = Some(Arc::new(hook));
+        self
+    }
+}
+
 impl Builder<Pool> {
     /// Checks the settings and makes the pool. Starts the minimum and what
     /// [`prestart`](Builder::prestart) asks for; the other workers are started on demand.
@@ -292,7 +315,7 @@ impl Builder<Pool> {
         self.start(Closures).map(Pool::from_started)
     }
 
-    /// Makes the pool that [`formic::global`](crate::global) returns, for the whole process. For `main`,
+    /// Makes the pool that [`formic::global`](crate::global()) returns, for the whole process. For `main`,
     /// before anybody has used it. Whoever races with the first use gets all or nothing: either this
     /// is the global pool, or there is an error and it is not.
     ///
@@ -352,15 +375,15 @@ where
     }
 }
 
-fn check_workers(minimum: usize, capacity: usize) -> Result<(), BuildError> {
+fn check_workers(minimum: usize, capacity: usize, limit: usize) -> Result<(), BuildError> {
     if capacity == 0 && minimum == 0 {
         return Err(BuildError::NoWorkers);
     }
     if minimum > capacity {
         return Err(BuildError::Workers { minimum, capacity });
     }
-    if capacity > MAX_WORKERS {
-        return Err(BuildError::TooManyWorkers { workers: capacity, limit: MAX_WORKERS });
+    if capacity > limit {
+        return Err(BuildError::TooManyWorkers { workers: capacity, limit });
     }
     Ok(())
 }

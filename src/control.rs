@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::engine::{Ended, Engine, Load, MAX_WORKERS, Work};
+use crate::engine::{Ended, Engine, Load, Work};
 use crate::error::{PrestartError, ReopenError, ResizeError, StillRunning};
 use crate::stats::Stats;
 
@@ -35,7 +35,9 @@ trait Steer: Send + Sync {
     fn load(&self) -> Load;
     fn is_closed(&self) -> bool;
     fn minimum(&self) -> usize;
+    fn most(&self) -> usize;
     fn check_outside(&self) -> Result<(), StillRunning>;
+    fn still_running(&self) -> StillRunning;
     fn resize(self: Arc<Self>, workers: usize);
     fn prestart(self: Arc<Self>, workers: usize) -> io::Result<()>;
     fn close(self: Arc<Self>);
@@ -69,8 +71,16 @@ impl<W: Work> Steer for Engine<W> {
         Engine::minimum(self)
     }
 
+    fn most(&self) -> usize {
+        W::MOST
+    }
+
     fn check_outside(&self) -> Result<(), StillRunning> {
         Engine::check_outside(self)
+    }
+
+    fn still_running(&self) -> StillRunning {
+        Engine::still_running(self)
     }
 
     fn resize(self: Arc<Self>, workers: usize) {
@@ -123,6 +133,11 @@ impl Control {
     /// An error if the calling thread is running a task of this pool.
     pub(crate) fn check_outside(&self) -> Result<(), StillRunning> {
         self.engine.check_outside()
+    }
+
+    #[cfg(feature = "tokio")]
+    pub(crate) fn still_running(&self) -> StillRunning {
+        self.engine.still_running()
     }
 
     // ---- Figures --------------------------------------------------------------------------------
@@ -235,8 +250,9 @@ impl Control {
         if workers < minimum {
             return Err(ResizeError::BelowMinimum { workers, minimum });
         }
-        if workers > MAX_WORKERS {
-            return Err(ResizeError::TooManyWorkers { workers, limit: MAX_WORKERS });
+        let limit = self.engine.most();
+        if workers > limit {
+            return Err(ResizeError::TooManyWorkers { workers, limit });
         }
         Ok(())
     }
@@ -257,7 +273,7 @@ impl Control {
     /// ```
     #[doc(alias = "warm_up")]
     pub fn prestart(&self, workers: usize) -> Result<(), PrestartError> {
-        let capacity = self.capacity().min(MAX_WORKERS);
+        let capacity = self.capacity().min(self.engine.most());
         if workers > capacity {
             return Err(PrestartError::AboveCapacity { workers, capacity });
         }

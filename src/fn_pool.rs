@@ -1,6 +1,7 @@
 //! `FnPool`: one function, many arguments.
 
 use std::fmt;
+use std::io;
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -8,7 +9,10 @@ use std::time::Duration;
 
 use crate::builder::{Builder, Started};
 use crate::control::{Control, deadline};
-use crate::engine::{Counts, End, Engine, Parcel, Patience, Slip, Unpack, Work, contain};
+use crate::engine::{
+    Counts, End, Engine, MAX_WORKERS, Parcel, Patience, Slip, ThreadWork, Unpack, Work, contain,
+    start_thread,
+};
 use crate::error::{CallError, Refused, SubmitError};
 use crate::handle::JoinHandle;
 
@@ -70,17 +74,11 @@ impl<T: Send + 'static, R: Send + 'static> Calls<T, R> {
 
 impl<T: Send + 'static, R: Send + 'static> Work for Calls<T, R> {
     type Job = Job<T, R>;
-    type State = Call<T, R>;
 
-    fn run(&self, state: &mut Option<Call<T, R>>, job: Job<T, R>, counts: Counts) -> End {
-        let mut call = |argument| state.get_or_insert_with(&self.make)(argument);
-        match job {
-            Job::Bare(argument, _) => {
-                drop(call(argument));
-                End::Completed
-            }
-            Job::Spawned(slip) => slip.run(counts, call),
-        }
+    const MOST: usize = MAX_WORKERS;
+
+    fn start(engine: &Arc<Engine<Self>>, index: usize) -> io::Result<()> {
+        start_thread(engine, index)
     }
 
     fn origin(job: &Job<T, R>) -> Option<&'static Location<'static>> {
@@ -105,14 +103,31 @@ impl<T: Send + 'static, R: Send + 'static> Work for Calls<T, R> {
     }
 }
 
+impl<T: Send + 'static, R: Send + 'static> ThreadWork for Calls<T, R> {
+    type State = Call<T, R>;
+
+    fn run(&self, state: &mut Option<Call<T, R>>, job: Job<T, R>, counts: Counts) -> End {
+        let mut call = |argument| state.get_or_insert_with(&self.make)(argument);
+        match job {
+            Job::Bare(argument, _) => {
+                drop(call(argument));
+                End::Completed
+            }
+            Job::Spawned(slip) => slip.run(counts, call),
+        }
+    }
+}
+
 impl<T: Send + 'static, R: Send + 'static> Unpack<T, R> for Calls<T, R> {
     /// With a state of its own: that of the worker may be in use further up the stack.
-    fn unpack_here(&self, argument: T) -> R {
-        let mut call = (self.make)();
-        let outcome = catch_unwind(AssertUnwindSafe(|| call(argument)));
-        // To drop the state may panic, which says nothing about the outcome.
-        contain(|| drop(call));
-        outcome.unwrap_or_else(|payload| resume_unwind(payload))
+    fn run_here(parcel: &Arc<Parcel<Self, T, R>>) {
+        parcel.run_for_joiner(|argument| {
+            let mut call = (parcel.engine().work().make)();
+            let outcome = catch_unwind(AssertUnwindSafe(|| call(argument)));
+            // To drop the state may panic, which says nothing about the outcome.
+            contain(|| drop(call));
+            outcome.unwrap_or_else(|payload| resume_unwind(payload))
+        });
     }
 }
 
@@ -228,7 +243,7 @@ impl<T: Send + 'static, R: Send + 'static> FnPool<T, R> {
         argument: T,
         patience: Patience,
     ) -> Result<(), SubmitError<T>> {
-        match self.engine().submit(Job::Bare(argument, Location::caller()), patience) {
+        match self.engine().submit_or_run(Job::Bare(argument, Location::caller()), patience) {
             Err((Job::Bare(argument, _), refused)) => Err(SubmitError::new(argument, refused)),
             // The engine gives back what it was given.
             Err((Job::Spawned(_), _)) | Ok(()) => Ok(()),
@@ -263,7 +278,7 @@ impl<T: Send + 'static, R: Send + 'static> FnPool<T, R> {
     ) -> Result<Arc<Spawned<T, R>>, SubmitError<T>> {
         let parcel = Parcel::new(self.engine(), argument, Location::caller());
         let job = Job::Spawned(Slip(Arc::clone(&parcel)));
-        if let Err((_job, refused)) = self.engine().submit(job, patience) {
+        if let Err((_job, refused)) = self.engine().submit_or_run(job, patience) {
             // Nobody else knows of the parcel, so what was packed is in it.
             if let Some(argument) = parcel.take() {
                 return Err(SubmitError::new(argument, refused));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use crate::engine::{self, Joinable};
+use crate::engine::{self, Joinable, TakenIn};
 use crate::error::JoinError;
 
 /// A handle to a task: [`join`](JoinHandle::join) it, or await it on any executor. Dropped, the task
@@ -35,12 +35,14 @@ use crate::error::JoinError;
 pub struct JoinHandle<T> {
     /// Gone once the outcome has been collected.
     parcel: Option<Arc<dyn Joinable<T>>>,
+    /// The task itself, while the one that awaits it has taken it in.
+    taken_in: Option<TakenIn<T>>,
     cancel_on_drop: bool,
 }
 
 impl<T> JoinHandle<T> {
     pub(crate) fn new(parcel: Arc<dyn Joinable<T>>) -> Self {
-        JoinHandle { parcel: Some(parcel), cancel_on_drop: false }
+        JoinHandle { parcel: Some(parcel), taken_in: None, cancel_on_drop: false }
     }
 
     /// Waits for the result.
@@ -161,10 +163,16 @@ impl<T> Future for JoinHandle<T> {
     ///
     /// If polled again after it was ready.
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let Some(parcel) = &self.parcel else {
+        let Some(parcel) = self.parcel.clone() else {
             panic!("a join handle was polled after it had given its result")
         };
-        engine::help_out(parcel);
+        engine::help_out(&parcel);
+        if self.taken_in.is_none() {
+            self.taken_in = TakenIn::take(&parcel, context.waker());
+        }
+        if self.taken_in.as_mut().is_some_and(|task| task.poll(context)) {
+            self.taken_in = None;
+        }
         let Some(outcome) = parcel.collect(context.waker()) else { return Poll::Pending };
         self.parcel = None;
         Poll::Ready(outcome)

@@ -115,13 +115,21 @@ mod map; // .. of the items of an iterator
 mod fn_pool; // one function, many arguments
 mod multi; // several pools, used as one
 mod global; // one pool for the whole process
+#[cfg(feature = "tokio")]
+mod async_pool; // futures on tokio
+#[cfg_attr(not(feature = "tokio"), allow(dead_code, reason = "pools of futures use the rest"))]
 mod control; // figures, size and ends of every pool
+#[cfg_attr(not(feature = "tokio"), allow(dead_code, reason = "pools of futures use the rest"))]
 mod engine; // what makes any pool run
 mod error; // what can go wrong, one type per act
 mod stats; // figures that add up
 
+#[cfg(feature = "tokio")]
+pub use async_pool::{
+    AsyncFnPool, AsyncPermit, AsyncPool, FromStream, Map, PullError, Source, from_stream,
+};
 pub use batch::Batch;
-pub use builder::{Builder, WhenFull, Workers};
+pub use builder::{Builder, OnThreads, WhenFull, Workers};
 pub use control::Control;
 pub use error::{
     BuildError, CallError, JoinError, NoSuchShard, PrestartError, Refused, ReopenError,

@@ -1,6 +1,7 @@
 //! `Pool`: closures on threads.
 
 use std::fmt;
+use std::io;
 use std::ops::Deref;
 use std::panic::Location;
 use std::sync::Arc;
@@ -10,7 +11,10 @@ use crate::batch::Batch;
 use crate::builder::{Builder, Started};
 use crate::control::{Control, deadline};
 use crate::engine::task::{Errand, Task};
-use crate::engine::{Counts, End, Engine, Held, Parcel, Patience, Slip, Unpack, Work};
+use crate::engine::{
+    Counts, End, Engine, Held, MAX_WORKERS, Parcel, Patience, Slip, ThreadWork, Unpack, Work,
+    start_thread,
+};
 use crate::error::{Refused, SubmitError};
 use crate::handle::JoinHandle;
 
@@ -51,10 +55,11 @@ pub(crate) struct Closures;
 
 impl Work for Closures {
     type Job = Task;
-    type State = ();
 
-    fn run(&self, _: &mut Option<()>, job: Task, counts: Counts) -> End {
-        job.call(counts)
+    const MOST: usize = MAX_WORKERS;
+
+    fn start(engine: &Arc<Engine<Self>>, index: usize) -> io::Result<()> {
+        start_thread(engine, index)
     }
 
     fn kill(job: &Task) -> bool {
@@ -70,13 +75,21 @@ impl Work for Closures {
     }
 }
 
+impl ThreadWork for Closures {
+    type State = ();
+
+    fn run(&self, _: &mut Option<()>, job: Task, counts: Counts) -> End {
+        job.call(counts)
+    }
+}
+
 impl<F, T> Unpack<F, T> for Closures
 where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
-    fn unpack_here(&self, closure: F) -> T {
-        closure()
+    fn run_here(parcel: &Arc<Parcel<Self, F, T>>) {
+        parcel.run_for_joiner(|closure| closure());
     }
 }
 
@@ -223,7 +236,7 @@ impl Pool {
     where
         F: FnOnce() + Send + 'static,
     {
-        match self.engine().submit(Task::new(task), patience) {
+        match self.engine().submit_or_run(Task::new(task), patience) {
             Ok(()) => Ok(()),
             Err((task, refused)) => {
                 // SAFETY: the engine gives back the task that it was given, made from an `F`.
@@ -289,7 +302,7 @@ impl Pool {
     {
         let parcel = Parcel::new(self.engine(), task, Location::caller());
         let errand = Task::errand(Spawned(Slip(Arc::clone(&parcel))));
-        if let Err((_errand, refused)) = self.engine().submit(errand, patience) {
+        if let Err((_errand, refused)) = self.engine().submit_or_run(errand, patience) {
             // Nobody else knows of the parcel, so what was packed is in it.
             if let Some(task) = parcel.take() {
                 return Err(SubmitError::new(task, refused));

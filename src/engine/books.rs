@@ -4,7 +4,8 @@
 //! leave that way, cancelled or run by whoever joins it, while its ticket still stands in the line:
 //! then the ticket is a *ghost*, and is passed over when its turn comes.
 
-use super::crew::Crew;
+use super::crew::{Crew, Hands};
+use super::lane::Tally;
 use super::run::End;
 use crate::error::StillRunning;
 use crate::stats::Stats;
@@ -28,6 +29,8 @@ pub(crate) struct Books {
     cancelled: u64,
     /// Ghosts whose task is being run by whoever joins it.
     adopted: usize,
+    /// Taken tickets whose task is run by a driver. The tally counts those of threads.
+    driven: usize,
     /// Tasks that ended beside the line: adopted ones, and those of callers.
     beside: Beside,
     /// Tasks that never came into the line, because their submitter ran them itself.
@@ -46,8 +49,35 @@ impl Books {
         match end {
             End::Panicked => self.panicked += 1,
             End::Ghost => self.note_ghost_passed(),
+            End::Cancelled => self.discarded += 1,
             End::Completed | End::Counted | End::CountedPanic => {}
         }
+    }
+
+    /// A driver has taken so many tickets.
+    pub(crate) fn note_driven(&mut self, tickets: usize) {
+        self.driven += tickets;
+    }
+
+    /// The task of such a ticket has ended.
+    pub(crate) fn note_driven_end(&mut self, end: End) {
+        self.driven -= 1;
+        self.note_end(end);
+    }
+
+    pub(crate) fn adopted(&self) -> usize {
+        self.adopted
+    }
+
+    pub(crate) fn driven(&self) -> usize {
+        self.driven
+    }
+
+    /// Whoever ran a task because it joins it gives it back, before it has ended: it gets a new
+    /// ticket.
+    pub(crate) fn note_return(&mut self) {
+        self.adopted -= 1;
+        self.reissued += 1;
     }
 
     fn note_ghost_passed(&mut self) {
@@ -91,6 +121,7 @@ impl Books {
     fn note_beside(&mut self, end: End) {
         match end {
             End::Panicked => self.beside.panicked += 1,
+            End::Cancelled => self.cancelled += 1,
             _ => self.beside.completed += 1,
         }
     }
@@ -111,8 +142,13 @@ impl<J> Crew<J> {
     /// Tasks that were accepted and have not ended.
     pub(crate) fn pending(&self) -> usize {
         let tally = self.line.tally();
-        let tickets = tally.queued(self.line.published()) + tally.busy() + self.books.adopted;
+        let tickets = tally.queued(self.line.published()) + self.busy(tally);
         usize::try_from(tickets as i64 - self.books.ghosts).unwrap_or(0)
+    }
+
+    /// Tasks that are running, by whomever.
+    fn busy(&self, tally: Tally) -> usize {
+        tally.busy() + self.books.adopted + self.books.driven
     }
 
     /// Whether no task is left: none in the line and none running. Both come from one look at the
@@ -143,22 +179,31 @@ impl<J> Crew<J> {
     pub(crate) fn stats(&self) -> Stats {
         let (tally, books) = (self.line.tally(), &self.books);
         let tickets = tally.queued(self.line.published());
-        let ended = self.line.published() - tickets as u64 - tally.busy() as u64;
+        let running = (tally.busy() + books.driven) as u64;
+        let ended = self.line.published() - tickets as u64 - running;
         // The worker that passes a ghost over right now runs no task.
         let queued = tickets as i64 - books.ghosts;
-        let busy = (tally.busy() + books.adopted) as i64 + queued.min(0);
+        let busy = (self.busy(tally) as i64 + queued.min(0)).max(0) as usize;
+        let (workers, idle) = match self.limits.hands {
+            Hands::Threads => {
+                let workers = self.roster.workers();
+                (workers, workers.saturating_sub(tally.busy()))
+            }
+            // To its users, a pool of futures has a worker for each of them.
+            Hands::Drivers(_) => (busy, 0),
+        };
         Stats {
             accepted: self.line.published() - books.reissued + books.callers,
             queued: queued.max(0) as usize,
-            busy: busy.max(0) as usize,
+            busy,
             completed: ended + books.beside.completed
                 - (books.panicked + books.discarded + books.void),
             panicked: books.panicked + books.beside.panicked,
             cancelled: books.discarded + books.cancelled,
             refused: self.gate.refused,
             capacity: self.limits.capacity,
-            workers: self.roster.workers(),
-            idle: self.roster.workers().saturating_sub(tally.busy()),
+            workers,
+            idle,
             waiting: self.gate.waiting(),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::crew::{Acts, Crew};
+use super::crew::{Acts, Crew, Hands};
 use super::lane::Tally;
 use super::roster::Duty;
 use super::sync::now;
@@ -15,7 +15,7 @@ impl<J> Crew<J> {
     pub(crate) fn call_for_help(&mut self, acts: &mut Acts) {
         let tally = self.line.tally();
         let queued = tally.queued(self.line.published());
-        if queued == 0 {
+        if queued == 0 || !self.may_begin() {
             return;
         }
         if !self.can_call() {
@@ -41,7 +41,7 @@ impl<J> Crew<J> {
         loop {
             let tally = self.line.tally();
             let queued = tally.queued(self.line.published());
-            if queued <= self.alert(tally) || !self.can_call() {
+            if queued <= self.alert(tally) || !self.can_call() || !self.may_begin() {
                 return;
             }
             self.call(acts);
@@ -52,13 +52,17 @@ impl<J> Crew<J> {
     /// that look around, and those on the lane that are between two tasks. The tally is the one by
     /// which the tasks were counted: in another look, such a task would be running already.
     fn alert(&self, tally: Tally) -> usize {
+        if self.limits.hands != Hands::Threads {
+            // A driver takes as many tasks as there are.
+            return if self.roster.alert() > 0 { usize::MAX } else { 0 };
+        }
         let between = self.roster.count(Duty::Engaged).saturating_sub(tally.busy());
         self.roster.alert() + between
     }
 
     fn can_call(&mut self) -> bool {
         let at_work = self.roster.count(Duty::Engaged) + self.roster.alert();
-        let idle = self.roster.count(Duty::Idle) > 0 && at_work < self.limits.capacity;
+        let idle = self.roster.count(Duty::Idle) > 0 && at_work < self.limits.most_workers();
         idle || self.can_start()
     }
 
@@ -75,7 +79,7 @@ impl<J> Crew<J> {
 
     fn call(&mut self, acts: &mut Acts) {
         match self.roster.call_newest() {
-            Some(thread) => acts.unpark.push(thread),
+            Some(waker) => acts.call.push(waker),
             None => acts.start.push(self.roster.add(Duty::Starting)),
         }
     }
@@ -93,7 +97,7 @@ impl<J> Crew<J> {
     /// more, to go. It calls the next.
     pub(crate) fn call_last_to_go(&mut self, acts: &mut Acts) {
         if self.closed && self.line.queued() == 0 && self.can_spare_one() {
-            acts.unpark.extend(self.roster.call_newest());
+            acts.call.extend(self.roster.call_newest());
         }
     }
 }

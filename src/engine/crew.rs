@@ -4,6 +4,7 @@
 //! returned as [`Acts`] and carried out after the lock is free.
 
 use std::sync::Arc;
+use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use super::books::Books;
@@ -14,7 +15,6 @@ use super::line::{Line, Stretch};
 use super::pace::Pace;
 use super::roster::{Duty, Roster};
 use super::run::End;
-use super::sync::thread::Thread;
 use super::wait::Waiter;
 
 /// What the lock guards. The invariants are numbered in the engine's README.
@@ -45,19 +45,32 @@ pub(crate) struct Limits {
     /// Workers that can be of use for tasks that never block.
     pub(crate) cores: usize,
     pub(crate) expires: bool,
+    pub(crate) hands: Hands,
+}
+
+/// What the workers are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hands {
+    /// Threads, each with one task at a time: as many as tasks may run.
+    Threads,
+    /// So many drivers, each with any number of tasks.
+    Drivers(usize),
 }
 
 impl Limits {
-    /// The capacity, as far as the workers can be counted.
+    /// How many workers there may be.
     pub(crate) fn most_workers(&self) -> usize {
-        self.capacity.min(MOST_BUSY)
+        match self.hands {
+            Hands::Threads => self.capacity.min(MOST_BUSY),
+            Hands::Drivers(drivers) => drivers,
+        }
     }
 }
 
 /// What a worker did since it last asked.
 pub(crate) enum Did<J> {
     /// It has come into being.
-    Arrive(Thread),
+    Arrive(Waker),
     /// It ran one task.
     /// `end` is there unless it has been counted.
     Run { end: Option<End>, nanos: u64 },
@@ -98,7 +111,7 @@ pub(crate) enum Rest {
 #[derive(Default)]
 #[must_use]
 pub(crate) struct Acts {
-    pub(crate) unpark: Vec<Thread>,
+    pub(crate) call: Vec<Waker>,
     pub(crate) start: Vec<usize>,
     pub(crate) wake: Vec<Arc<Waiter>>,
 }
@@ -139,7 +152,7 @@ impl<J> Crew<J> {
 
     fn note(&mut self, me: usize, did: Did<J>) {
         match did {
-            Did::Arrive(thread) => self.roster.introduce(me, thread),
+            Did::Arrive(waker) => self.roster.introduce(me, waker),
             Did::Run { end, nanos } => {
                 if let Some(end) = end {
                     self.end(end);
@@ -231,7 +244,7 @@ impl<J> Crew<J> {
 
     /// Whether each worker must come to the lock before each task.
     pub(crate) fn needs_attention(&self) -> bool {
-        self.waiters_are_eager() || self.roster.workers() > self.limits.capacity
+        self.waiters_are_eager() || self.roster.workers() > self.limits.most_workers()
     }
 
     pub(crate) fn leave(&mut self, me: usize) -> Next<J> {
@@ -242,7 +255,7 @@ impl<J> Crew<J> {
     /// More workers than the capacity allows. The last one stays: see [`Crew::can_spare_one`].
     fn is_surplus(&self) -> bool {
         let staying = self.roster.staying();
-        staying + self.roster.count(Duty::Starting) > self.limits.capacity && staying > 1
+        staying + self.roster.count(Duty::Starting) > self.limits.most_workers() && staying > 1
     }
 
     /// Whether a worker may go although it is perhaps the last. The last one stays while a permit
@@ -258,7 +271,7 @@ impl<J> Crew<J> {
     pub(crate) fn calls_back(&mut self, me: usize) -> bool {
         let staying = self.roster.staying();
         let wanted = self.line.queued() > 0 || !self.can_spare_leaver();
-        let allowed = staying + self.roster.count(Duty::Starting) < self.limits.capacity;
+        let allowed = staying + self.roster.count(Duty::Starting) < self.limits.most_workers();
         let needed = wanted && (allowed || staying == 0);
         if needed {
             self.roster.set(me, Duty::Asking);

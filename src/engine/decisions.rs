@@ -3,14 +3,13 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 use std::sync::Arc;
-use std::thread;
 
-use super::crew::{Acts, Crew, Did, Limits, Next, Rest};
+use super::crew::{Acts, Crew, Did, Hands, Limits, Next, Rest};
 use super::lane::Lane;
 use super::line::{Line, Stretch};
 use super::roster::Duty;
 use super::run::End;
-use super::wait::Waiter;
+use super::wait::{Waiter, this_thread};
 
 /// A crew that is asked by hand.
 struct Trial {
@@ -22,7 +21,8 @@ impl Trial {
     fn new(capacity: usize, minimum: usize) -> Self {
         let lane = Arc::new(Lane::new());
         let (queue, lookers, cores, expires) = (1000, 1, 2, true);
-        let limits = Limits { capacity, minimum, queue, lookers, cores, expires };
+        let hands = Hands::Threads;
+        let limits = Limits { capacity, minimum, queue, lookers, cores, expires, hands };
         Trial { crew: Crew::new(Line::new(Arc::clone(&lane)), limits, usize::MAX), lane }
     }
 
@@ -33,7 +33,7 @@ impl Trial {
     /// A worker comes into being and asks for the first time.
     fn arrive(&mut self) -> (usize, Next<u32>) {
         let me = self.crew.roster.add(Duty::Called);
-        (me, self.ask(me, Did::Arrive(thread::current())))
+        (me, self.ask(me, Did::Arrive(this_thread())))
     }
 
     /// Submits a task; returns how many workers are woken or started for it.
@@ -43,7 +43,7 @@ impl Trial {
         if !self.crew.roster.quiet {
             self.crew.call_for_help(&mut acts);
         }
-        acts.unpark.len() + acts.start.len()
+        acts.call.len() + acts.start.len()
     }
 
     /// A worker on the lane that reports its only task, which took no time.
@@ -204,7 +204,7 @@ fn a_surplus_worker_that_was_counted_on_calls_another() {
     let mut acts = Acts::default();
     let next = trial.crew.next(second, Did::Rest { expired: false }, &mut acts);
     assert!(matches!(next, Next::Leave));
-    assert_eq!(acts.unpark.len(), 1, "so the one that stays is called");
+    assert_eq!(acts.call.len(), 1, "so the one that stays is called");
 }
 
 #[test]
@@ -220,5 +220,5 @@ fn a_worker_at_the_lock_takes_the_task_of_one_who_waited() {
     let did = Did::Drive { stretch, tasks: 1, last: Some(End::Completed), nanos: 0 };
     let next = trial.crew.next(me, did, &mut acts);
     assert!(matches!(next, Next::Drive(2, _) | Next::Run(2)));
-    assert!(acts.unpark.is_empty() && acts.start.is_empty(), "nobody else is needed");
+    assert!(acts.call.is_empty() && acts.start.is_empty(), "nobody else is needed");
 }

@@ -59,8 +59,8 @@ impl<J> Crew<J> {
         self.closed = true;
         self.gate.shut();
         self.dismiss_waiters(acts);
-        while let Some(thread) = self.roster.call_newest() {
-            acts.unpark.push(thread);
+        while let Some(waker) = self.roster.call_newest() {
+            acts.call.push(waker);
         }
         self.serve_waiters(acts);
     }
@@ -71,8 +71,8 @@ impl<J> Crew<J> {
         self.roster.quiet = false;
         let workers = self.roster.workers() - self.roster.count(Duty::Leaving);
         // Those that were called before this will find out by themselves that they are too many.
-        let surplus = workers.saturating_sub(capacity);
-        acts.unpark.extend((0..surplus).map_while(|_| self.roster.call_oldest()));
+        let surplus = workers.saturating_sub(self.limits.most_workers());
+        acts.call.extend((0..surplus).map_while(|_| self.roster.call_oldest()));
         self.serve_waiters(acts);
         self.call_all_needed(acts);
     }
@@ -81,6 +81,10 @@ impl<J> Crew<J> {
 impl<W: Work> Engine<W> {
     pub(crate) fn stats(&self) -> Stats {
         self.lock().stats()
+    }
+
+    pub(crate) fn still_running(&self) -> StillRunning {
+        self.lock().still_running()
     }
 
     pub(crate) fn is_closed(&self) -> bool {
@@ -107,7 +111,7 @@ impl<W: Work> Engine<W> {
     /// Starts workers until there are `workers`, as far as the capacity goes.
     pub(crate) fn prestart(self: &Arc<Self>, workers: usize) -> io::Result<()> {
         let mut crew = self.lock();
-        let missing = workers.min(crew.limits.capacity).saturating_sub(crew.roster.workers());
+        let missing = workers.min(crew.limits.most_workers()).saturating_sub(crew.roster.workers());
         if missing == 0 || crew.closed {
             return Ok(());
         }

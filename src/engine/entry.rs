@@ -13,7 +13,7 @@ use super::handle::unheard;
 use super::run::{Counts, End, contain};
 use super::sync::{MutexGuard, thread};
 use super::wait::{Verdict, Waiter, park_until};
-use super::{Engine, Work};
+use super::{Engine, ThreadWork, Work};
 use crate::error::Refused;
 
 /// What a submitter does when there is no place.
@@ -85,12 +85,7 @@ impl<W: Work> Engine<W> {
                 }
                 return Ok(());
             }
-            Ok(Asked::RunHere(job)) => {
-                if let Some(job) = job {
-                    self.run_here(job);
-                }
-                return Ok(());
-            }
+            Ok(Asked::RunHere(job)) => Err((job, Refused::Full)),
             Ok(Asked::Waiting(waiter)) => self.await_verdict(&waiter, patience),
             Err(back) => Err(back),
         };
@@ -116,7 +111,29 @@ impl<W: Work> Engine<W> {
 
     /// Holds a place as soon as there is one.
     pub(crate) fn admit_async(self: &Arc<Self>) -> Admit<'_, W> {
-        Admit { engine: self, waiter: None }
+        Admit { gate: AtGate { engine: self, waiter: None } }
+    }
+
+    /// Puts a job into the line as soon as there is a place.
+    pub(crate) fn enter(self: &Arc<Self>, job: W::Job) -> Enter<'_, W> {
+        Enter { gate: AtGate { engine: self, waiter: None }, job: Some(job) }
+    }
+
+    /// Puts one more job into the line if it could run at once.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn offer(self: &Arc<Self>, job: impl FnOnce() -> W::Job) -> bool {
+        let crew = self.lock();
+        let has_place = !crew.closed && crew.pending() < crew.limits.capacity;
+        drop(crew);
+        // The job is made without the lock, so a little more may come into the line.
+        has_place && self.submit(job(), Patience::Until(None)).is_ok()
+    }
+
+    /// Puts a job back into the line that somebody took out of it to run it, and did not.
+    pub(crate) fn put_back(self: &Arc<Self>, job: W::Job) {
+        let mut crew = self.lock();
+        crew.books.note_return();
+        self.put(crew, job);
     }
 
     /// Puts a job into the line, for which there is a place, and calls a worker if need be.
@@ -225,21 +242,6 @@ impl<W: Work> Engine<W> {
         verdict.map_err(|job| (job, Refused::TimedOut))
     }
 
-    /// Runs a job on the calling thread, which is no worker and takes no worker's place.
-    fn run_here(self: &Arc<Self>, job: W::Job) {
-        let thread = thread::current();
-        let name = thread.name().unwrap_or("<unnamed>");
-        let origin = W::origin(&job);
-        let mut state = None;
-        let end = unheard(|| {
-            self.hooks().run(name, origin, || self.work.run(&mut state, job, Counts::Caller))
-        });
-        contain(|| drop(state));
-        if let Some(end) = end.uncounted() {
-            self.count(end, Counts::Caller);
-        }
-    }
-
     /// Counts a task as ended.
     pub(crate) fn count(self: &Arc<Self>, end: End, counts: Counts) {
         // On an open lane this needs no lock.
@@ -250,6 +252,7 @@ impl<W: Work> Engine<W> {
         let mut crew = self.lock();
         match counts {
             Counts::Ticket => crew.end(end),
+            Counts::Driver => crew.end_driven(end),
             Counts::Caller => crew.books.note_caller(end),
             Counts::Joiner => crew.books.note_adopted(end),
         }
@@ -273,6 +276,39 @@ impl<W: Work> Engine<W> {
         drop(crew);
         self.perform(acts);
         ghosts.into_iter().for_each(|ghost| contain(|| drop(ghost)));
+    }
+}
+
+impl<W: ThreadWork> Engine<W> {
+    /// As [`Engine::submit`], for those who run the job themselves if the pool is full.
+    #[inline]
+    pub(crate) fn submit_or_run(
+        self: &Arc<Self>,
+        job: W::Job,
+        patience: Patience,
+    ) -> Result<(), (W::Job, Refused)> {
+        match self.submit(job, patience) {
+            Err((job, Refused::Full)) if patience == Patience::RunHere => {
+                self.run_here(job);
+                Ok(())
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// Runs a job on the calling thread, which is no worker and takes no worker's place.
+    fn run_here(self: &Arc<Self>, job: W::Job) {
+        let thread = thread::current();
+        let name = thread.name().unwrap_or("<unnamed>");
+        let origin = W::origin(&job);
+        let mut state = None;
+        let end = unheard(|| {
+            self.hooks().run(name, origin, || self.work.run(&mut state, job, Counts::Caller))
+        });
+        contain(|| drop(state));
+        if let Some(end) = end.uncounted() {
+            self.count(end, Counts::Caller);
+        }
     }
 }
 
@@ -330,22 +366,31 @@ impl<W: Work> Drop for Held<'_, W> {
     }
 }
 
-/// A future that is ready when a place is held, or refused. Dropped, it leaves the queue, and a
-/// place it was given meanwhile goes to the next.
-pub(crate) struct Admit<'a, W: Work> {
+/// Asks for a place on behalf of a future. Dropped, it leaves the queue, and a place it was given
+/// meanwhile goes to the next.
+struct AtGate<'a, W: Work> {
     engine: &'a Arc<Engine<W>>,
     waiter: Option<Arc<Waiter>>,
 }
 
-impl<'a, W: Work> Future for Admit<'a, W> {
-    type Output = Result<Held<'a, W>, Refused>;
+/// A place for a future.
+enum Place<'a, W: Work> {
+    /// As long as the lock is held.
+    Now(MutexGuard<'a, Crew<W::Job>>),
+    Held(Held<'a, W>),
+}
 
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+impl<'a, W: Work> AtGate<'a, W> {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Place<'a, W>, Refused>> {
         let engine = self.engine;
         let Some(waiter) = &self.waiter else {
+            let crew = engine.lock();
+            if crew.is_clear() {
+                return Poll::Ready(Ok(Place::Now(crew)));
+            }
             let waiter = || Waiter::future(context.waker());
-            return match engine.ask(engine.lock(), None, Patience::Future, waiter) {
-                Ok(Asked::Entered(crew, _)) => Poll::Ready(Ok(engine.hold(crew))),
+            return match engine.ask(crew, None, Patience::Future, waiter) {
+                Ok(Asked::Entered(crew, _)) => Poll::Ready(Ok(Place::Now(crew))),
                 Ok(Asked::Waiting(waiter)) => {
                     self.waiter = Some(waiter);
                     Poll::Pending
@@ -361,7 +406,7 @@ impl<'a, W: Work> Future for Admit<'a, W> {
         };
         self.waiter = None;
         Poll::Ready(match verdict {
-            Verdict::Granted => Ok(Held { engine }),
+            Verdict::Granted => Ok(Place::Held(Held { engine })),
             Verdict::Closed => {
                 engine.lock().gate.refused += 1;
                 Err(Refused::Closed)
@@ -370,7 +415,7 @@ impl<'a, W: Work> Future for Admit<'a, W> {
     }
 }
 
-impl<W: Work> Drop for Admit<'_, W> {
+impl<W: Work> Drop for AtGate<'_, W> {
     fn drop(&mut self) {
         let Some(waiter) = self.waiter.take() else {
             return;
@@ -381,5 +426,55 @@ impl<W: Work> Drop for Admit<'_, W> {
         if verdict.is_ok_and(|verdict| verdict == Verdict::Granted) {
             drop(Held { engine: self.engine });
         }
+    }
+}
+
+/// A future that is ready when a place is held, or refused.
+pub(crate) struct Admit<'a, W: Work> {
+    gate: AtGate<'a, W>,
+}
+
+impl<'a, W: Work> Future for Admit<'a, W> {
+    type Output = Result<Held<'a, W>, Refused>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let engine = self.gate.engine;
+        self.gate.poll(context).map_ok(|place| match place {
+            Place::Now(crew) => engine.hold(crew),
+            Place::Held(held) => held,
+        })
+    }
+}
+
+/// A future that is ready when its job is in the line, or comes back. Dropped before, the job is
+/// dropped with it.
+pub(crate) struct Enter<'a, W: Work> {
+    gate: AtGate<'a, W>,
+    job: Option<W::Job>,
+}
+
+// A job is moved, never pinned.
+impl<W: Work> Unpin for Enter<'_, W> {}
+
+impl<W: Work> Future for Enter<'_, W> {
+    type Output = Result<(), (W::Job, Refused)>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = &mut *self;
+        let Poll::Ready(place) = this.gate.poll(context) else { return Poll::Pending };
+        let Some(job) = this.job.take() else {
+            panic!("a future was polled after it had given its result")
+        };
+        Poll::Ready(match place {
+            Ok(Place::Now(crew)) => {
+                this.gate.engine.put(crew, job);
+                Ok(())
+            }
+            Ok(Place::Held(held)) => {
+                held.put(job);
+                Ok(())
+            }
+            Err(refused) => Err((job, refused)),
+        })
     }
 }

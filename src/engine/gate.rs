@@ -292,7 +292,7 @@ fn decide_all(waiters: &mut Vec<Arc<Waiter>>, acts: &mut Acts) {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use super::super::crew::Limits;
+    use super::super::crew::{Hands, Limits};
     use super::super::lane::Lane;
     use super::super::line::Line;
     use super::*;
@@ -304,7 +304,8 @@ mod tests {
 
     fn crew_with(waiters: usize) -> Crew<u32> {
         let (minimum, lookers, cores, expires) = (0, 1, 2, false);
-        let limits = Limits { capacity: 1, minimum, queue: 8, lookers, cores, expires };
+        let hands = Hands::Threads;
+        let limits = Limits { capacity: 1, minimum, queue: 8, lookers, cores, expires, hands };
         let mut crew = Crew::new(Line::new(Arc::new(Lane::new())), limits, waiters);
         crew.roster.add(Duty::Called);
         crew

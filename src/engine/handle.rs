@@ -11,20 +11,30 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
+use super::cell::{Runnable, abandon};
 use super::entry::Departure;
 use super::run::{Counts, End, contain};
 use super::sync::atomic::{AtomicBool, Ordering};
 use super::sync::{Mutex, lock, now};
 use super::wait::{LOOK, look, park_until, this_thread};
-use super::worker::{enter, is_worker};
+use super::worker::{Kind, enter, inside};
 use super::{Engine, Work};
 use crate::error::{JoinError, TaskPanic};
 
 /// A pool's work of which single tasks can be run elsewhere: `P` is what is packed into a parcel,
 /// `R` what comes out.
 pub(crate) trait Unpack<P, R>: Work {
-    /// Runs a task on a thread that is not its worker.
-    fn unpack_here(&self, packed: P) -> R;
+    /// A worker thread joins a task that nobody may have begun with: it runs it, if that can be done
+    /// on a thread.
+    fn run_here(parcel: &Arc<Parcel<Self, P, R>>);
+
+    /// A future awaits a task that nobody may have begun with: it takes it in, if it is a future, too.
+    fn take_in(_: &Arc<Parcel<Self, P, R>>) -> Option<Arc<dyn Runnable>> {
+        None
+    }
+
+    /// Puts what was taken in back into the line.
+    fn give_back(_: &Arc<Engine<Self>>, _: Arc<dyn Runnable>) {}
 }
 
 /// See the module's first lines.
@@ -50,6 +60,10 @@ enum Stage<P, R> {
     Killed(P),
     /// Somebody runs it, or drops it.
     Open,
+    /// A driver runs it, and is told by the waker if it is to be dropped.
+    Driven(Option<Waker>),
+    /// It is to be dropped.
+    Stopping,
     Done(Result<R, JoinError>),
     /// The outcome has been given to whoever joined.
     Collected,
@@ -57,11 +71,20 @@ enum Stage<P, R> {
 
 /// What a handle can do with its task, whatever pool it is on.
 pub(crate) trait Joinable<R>: Send + Sync {
-    /// Runs the task here and now, if nobody has begun with it.
+    /// See [`Unpack::run_here`].
     fn run_here(self: Arc<Self>);
+
+    /// See [`Unpack::take_in`].
+    fn take_in(self: Arc<Self>) -> Option<Arc<dyn Runnable>>;
+
+    /// See [`Unpack::give_back`].
+    fn give_back(self: Arc<Self>, cell: Arc<dyn Runnable>);
 
     /// Has the task dropped if nobody has begun with it: then true. Otherwise asks it to stop.
     fn cancel(&self) -> bool;
+
+    /// Whether somebody has begun with the task, or nobody will.
+    fn is_begun(&self) -> bool;
 
     fn is_done(&self) -> bool;
 
@@ -73,7 +96,7 @@ pub(crate) trait Joinable<R>: Send + Sync {
 }
 
 /// Can be asked whether somebody wants the task to stop.
-trait Stoppable {
+pub(crate) trait Stoppable {
     fn should_stop(&self) -> bool;
 }
 
@@ -90,7 +113,7 @@ loom::thread_local! {
 
 /// Makes a task the current one while `run` runs, which does not panic. A task without a handle is
 /// `None`: nobody can ask it to stop.
-fn as_current<R>(task: Option<Arc<dyn Stoppable>>, run: impl FnOnce() -> R) -> R {
+pub(crate) fn as_current<R>(task: Option<Arc<dyn Stoppable>>, run: impl FnOnce() -> R) -> R {
     let outer = CURRENT.with(|current| current.replace(task));
     let outcome = run();
     drop(CURRENT.with(|current| current.replace(outer)));
@@ -120,26 +143,115 @@ where
         packed: P,
         origin: &'static Location<'static>,
     ) -> Arc<Self> {
-        let content = Content { stage: Stage::Packed(packed), waker: None };
+        Parcel::at(Stage::Packed(packed), engine, origin)
+    }
+
+    /// As [`Parcel::new`], for what knows its parcel.
+    pub(crate) fn with(
+        engine: &Arc<Engine<W>>,
+        origin: &'static Location<'static>,
+        pack: impl FnOnce(Arc<Self>) -> P,
+    ) -> Arc<Self> {
+        let parcel = Parcel::at(Stage::Open, engine, origin);
+        let packed = pack(Arc::clone(&parcel));
+        lock(&parcel.content).stage = Stage::Packed(packed);
+        parcel
+    }
+
+    fn at(
+        stage: Stage<P, R>,
+        engine: &Arc<Engine<W>>,
+        origin: &'static Location<'static>,
+    ) -> Arc<Self> {
         Arc::new(Parcel {
             engine: Arc::clone(engine),
-            content: Mutex::new(content),
+            content: Mutex::new(Content { stage, waker: None }),
             done: AtomicBool::new(false),
             stop: AtomicBool::new(false),
             origin,
         })
     }
 
+    pub(crate) fn origin(&self) -> &'static Location<'static> {
+        self.origin
+    }
+
+    pub(crate) fn engine(&self) -> &Arc<Engine<W>> {
+        &self.engine
+    }
+
     /// Takes what is packed. Whoever gets it decides the outcome.
     pub(crate) fn take(&self) -> Option<P> {
+        self.take_as(Stage::Open)
+    }
+
+    /// As [`Parcel::take`], for somebody who can be told to drop it.
+    pub(crate) fn take_to_drive(&self) -> Option<P> {
+        self.take_as(Stage::Driven(None))
+    }
+
+    fn take_as(&self, next: Stage<P, R>) -> Option<P> {
         let mut content = lock(&self.content);
-        match std::mem::replace(&mut content.stage, Stage::Open) {
+        match std::mem::replace(&mut content.stage, next) {
             Stage::Packed(packed) => Some(packed),
             other => {
                 content.stage = other;
                 None
             }
         }
+    }
+
+    /// Says who is to be woken when the task is to be dropped. False if it is.
+    pub(crate) fn drive(&self, waker: &Waker) -> bool {
+        if self.stop.load(Ordering::Relaxed) {
+            return false;
+        }
+        let mut content = lock(&self.content);
+        let Stage::Driven(kept) = &mut content.stage else { return false };
+        if kept.as_ref().is_some_and(|kept| kept.will_wake(waker)) {
+            return true;
+        }
+        let old = kept.replace(waker.clone());
+        drop(content);
+        drop(old);
+        true
+    }
+
+    /// Has a task that is driven dropped. False if it is too late.
+    fn stop_driven(&self) -> bool {
+        let mut content = lock(&self.content);
+        let Stage::Driven(waker) = &mut content.stage else { return false };
+        let waker = waker.take();
+        content.stage = Stage::Stopping;
+        drop(content);
+        if let Some(waker) = waker {
+            contain(|| waker.wake());
+        }
+        true
+    }
+
+    /// A task that was driven has ended, and everything it owned is gone. It is counted before its
+    /// outcome shows.
+    pub(crate) fn end_driven(&self, outcome: Result<R, JoinError>, counts: Counts) -> End {
+        let mut content = lock(&self.content);
+        // Whoever was told that it will be dropped has the last word.
+        let stopped = matches!(content.stage, Stage::Stopping);
+        let waker = std::mem::replace(&mut content.stage, Stage::Open);
+        drop(content);
+        drop(waker);
+        let mut outcome = outcome;
+        if stopped {
+            let unwanted = std::mem::replace(&mut outcome, Err(JoinError::Cancelled));
+            contain(|| drop(unwanted));
+        }
+        let (end, counted) = match &outcome {
+            Ok(_) => (End::Completed, End::Counted),
+            Err(JoinError::Panicked(_)) => (End::Panicked, End::CountedPanic),
+            Err(JoinError::Cancelled) => (End::Cancelled, End::Counted),
+        };
+        self.engine.count(end, counts);
+        self.settle(outcome);
+        counted
     }
 
     /// Takes back what nobody has begun with; otherwise asks the task to stop.
@@ -176,6 +288,15 @@ where
         }
     }
 
+    /// Runs a task on the calling thread, which is not its worker but joins it.
+    pub(crate) fn run_for_joiner(self: &Arc<Self>, task: impl FnOnce(P) -> R) {
+        let Some(packed) = self.take() else { return };
+        self.engine.depart(Departure::Adopted);
+        let _inside = enter(&self.engine, Kind::Thread);
+        // Counted, and its panic is in the handle.
+        let _: End = self.run(packed, Counts::Joiner, task);
+    }
+
     /// Puts the outcome into the parcel and wakes whoever waits for it.
     fn settle(&self, outcome: Result<R, JoinError>) {
         let mut content = lock(&self.content);
@@ -190,8 +311,29 @@ where
         }
     }
 
+    /// Makes sure that the task will not run. False if it would not have run anyway. What it owns
+    /// is dropped later, by [`Parcel::discard`].
+    pub(crate) fn kill(&self) -> bool {
+        let mut content = lock(&self.content);
+        match std::mem::replace(&mut content.stage, Stage::Open) {
+            Stage::Packed(packed) => {
+                content.stage = Stage::Killed(packed);
+                true
+            }
+            other => {
+                content.stage = other;
+                false
+            }
+        }
+    }
+
+    /// Whether the task's ticket does not stand for it any more.
+    pub(crate) fn is_ghost(&self) -> bool {
+        !matches!(lock(&self.content).stage, Stage::Packed(_))
+    }
+
     /// Drops what nobody will run any more, and says so.
-    fn discard(&self) {
+    pub(crate) fn discard(&self) {
         let mut content = lock(&self.content);
         let packed = match std::mem::replace(&mut content.stage, Stage::Open) {
             Stage::Packed(packed) | Stage::Killed(packed) => packed,
@@ -228,24 +370,13 @@ where
         end
     }
 
-    /// Makes sure that the task will not run. False if it would not have run anyway. What it owns
-    /// is dropped with the slip.
+    /// See [`Parcel::kill`]. What the task owns is dropped with the slip.
     pub(crate) fn kill(&self) -> bool {
-        let mut content = lock(&self.0.content);
-        match std::mem::replace(&mut content.stage, Stage::Open) {
-            Stage::Packed(packed) => {
-                content.stage = Stage::Killed(packed);
-                true
-            }
-            other => {
-                content.stage = other;
-                false
-            }
-        }
+        self.0.kill()
     }
 
     pub(crate) fn is_ghost(&self) -> bool {
-        !matches!(lock(&self.0.content).stage, Stage::Packed(_))
+        self.0.is_ghost()
     }
 }
 
@@ -303,7 +434,7 @@ pub(crate) fn block_on<R>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<R>) -> 
 
 /// See [`wait_for`].
 pub(crate) fn help_out<R>(parcel: &Arc<dyn Joinable<R>>) {
-    if is_worker() {
+    if inside() == Some(Kind::Thread) {
         Arc::clone(parcel).run_here();
     }
 }
@@ -324,22 +455,34 @@ where
     R: Send + 'static,
 {
     fn run_here(self: Arc<Self>) {
-        let Some(packed) = self.take() else { return };
-        self.engine.depart(Departure::Adopted);
-        let _inside = enter(&self.engine);
-        let work = &self.engine.work;
-        // Counted, and its panic is in the handle.
-        let _: End = self.run(packed, Counts::Joiner, |packed| work.unpack_here(packed));
+        W::run_here(&self);
+    }
+
+    fn take_in(self: Arc<Self>) -> Option<Arc<dyn Runnable>> {
+        W::take_in(&self)
+    }
+
+    fn give_back(self: Arc<Self>, cell: Arc<dyn Runnable>) {
+        if self.should_stop() {
+            // It counts itself when it is dropped.
+            let _: End = abandon(&cell);
+            return;
+        }
+        W::give_back(&self.engine, cell);
     }
 
     fn cancel(&self) -> bool {
         self.stop.store(true, Ordering::Relaxed);
-        let Some(packed) = self.take() else { return false };
+        let Some(packed) = self.take() else { return self.stop_driven() };
         // First the place, because what is dropped may want one.
         self.engine.depart(Departure::Cancelled);
         contain(|| drop(packed));
         self.settle(Err(JoinError::Cancelled));
         true
+    }
+
+    fn is_begun(&self) -> bool {
+        self.is_ghost()
     }
 
     fn is_done(&self) -> bool {

@@ -92,6 +92,8 @@ struct Published {
     hurry: AtomicBool,
     /// How many tasks may be queued and running; none in a closed pool. Only a hint: see `load`.
     places: AtomicUsize,
+    /// Tasks that drivers run. Only a hint: the books have the number.
+    driven: AtomicUsize,
 }
 
 impl Lane {
@@ -100,6 +102,7 @@ impl Lane {
             count: AtomicU64::new(0),
             hurry: AtomicBool::new(false),
             places: AtomicUsize::new(0),
+            driven: AtomicUsize::new(0),
         };
         Lane { word: Padded(AtomicU64::new(SEALED)), published: Padded(published) }
     }
@@ -134,6 +137,15 @@ impl Lane {
     /// Under the lock.
     pub(crate) fn set_places(&self, places: usize) {
         self.published.places.store(places, Ordering::Relaxed);
+    }
+
+    pub(crate) fn driven(&self) -> usize {
+        self.published.driven.load(Ordering::Relaxed)
+    }
+
+    /// Under the lock.
+    pub(crate) fn set_driven(&self, driven: usize) {
+        self.published.driven.store(driven, Ordering::Relaxed);
     }
 
     pub(crate) fn tally(&self) -> Tally {

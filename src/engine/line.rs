@@ -87,6 +87,17 @@ impl<J> Line<J> {
         Some(job)
     }
 
+    /// Tells those who do not ask the lock how many tasks drivers run.
+    pub(crate) fn tell_driven(&self, tasks: usize) {
+        self.lane.set_driven(tasks);
+    }
+
+    /// Takes up to `most` tasks, which are counted elsewhere. Seals the lane.
+    pub(crate) fn pop_some(&mut self, most: usize, into: &mut Vec<J>) {
+        into.extend((0..most).map_while(|_| self.take_sealed(false)));
+        self.drop_spent();
+    }
+
     /// Takes everything that stands in the line. Seals the lane.
     pub(crate) fn take_all(&mut self) -> Vec<J> {
         let mut jobs = Vec::with_capacity(self.queued());

@@ -28,13 +28,33 @@ impl Lane {
     fn load(&self) -> Load {
         // First the tally: what is published later only adds to what was taken before.
         let tally = self.tally();
-        let tasks = tally.queued(self.published()) + tally.busy();
+        let tasks = tally.queued(self.published()) + tally.busy() + self.driven();
         let standing = match self.places() {
             0 => Standing::Closed,
             places if tasks >= places => Standing::Full,
             _ => Standing::Room,
         };
         Load { standing, tasks }
+    }
+}
+
+#[cfg(feature = "tokio")]
+impl<W: Work> Engine<W> {
+    /// Whether the pool is closed, as far as can be seen without the lock.
+    pub(crate) fn is_shut(&self) -> bool {
+        self.lane.places() == 0
+    }
+
+    /// Whether more than `tasks` may run, as far as can be seen without the lock.
+    pub(crate) fn may_run_more_than(&self, tasks: usize) -> bool {
+        tasks < self.lane.places().saturating_sub(self.settings.queue)
+    }
+
+    /// Whether the pool is full and more than `tasks` are queued, as far as can be seen without the
+    /// lock.
+    pub(crate) fn has_queued_more_than(&self, tasks: usize) -> bool {
+        let queued = self.lane.tally().queued(self.lane.published());
+        queued > tasks && !self.may_run_more_than(self.lane.driven())
     }
 }
 

@@ -17,11 +17,18 @@ mod call; // .. who is called
 mod idle; // .. who rests, and who goes
 mod roster; // .. what each worker is doing
 mod run; // how it is called
-mod sync;
+mod sync; // std or loom
 pub(crate) mod task; // what it is
 mod handle; // how its outcome gets to whoever waits for it
 mod wait; // how anybody waits
-mod worker; // the thread that takes it // std or loom
+mod worker; // the thread that takes it
+mod drive; // .. or the driver, which takes many
+mod driver; // .. polls them
+mod list; // .. when they are ready
+mod cell; // .. in their cells
+mod seat; // .. and lets one await another
+#[cfg(any(feature = "tokio", loom))]
+mod watched; // .. what a cell holds
 
 #[cfg(all(test, not(loom)))]
 mod decisions;
@@ -35,8 +42,10 @@ use std::collections::HashMap;
 use std::io;
 use std::panic::Location;
 use std::sync::Arc;
+use std::task::Waker;
 use std::time::Duration;
 
+pub(crate) use self::crew::Hands;
 use self::crew::{Acts, Crew, Limits};
 use self::lane::Lane;
 use self::line::Line;
@@ -52,21 +61,35 @@ pub(crate) use self::handle::{
 pub(crate) use self::lane::MOST_BUSY as MAX_WORKERS;
 pub(crate) use self::load::{Load, Standing};
 pub(crate) use self::run::{Counts, End, Hooks, contain};
+pub(crate) use self::seat::TakenIn;
 pub(crate) use self::sync::Padded;
-pub(crate) use self::worker::is_worker;
+pub(crate) use self::worker::{Kind, inside, start_thread};
+#[cfg(feature = "tokio")]
+pub(crate) use self::{
+    cell::{Cell, Runnable, Stock},
+    driver::{Begin, Driver, Drives, Turn},
+    entry::Departure,
+    list::{Board, List},
+    watched::Watched,
+};
 
 const LOCK_TRIES: u32 = if cfg!(loom) { 0 } else { 200 };
 
-/// What the workers of a pool do.
-pub(crate) trait Work: Send + Sync + 'static {
+/// What the workers of a pool do, whatever they are.
+pub(crate) trait Work: Send + Sync + Sized + 'static {
     /// What a worker is handed.
     type Job: Send + 'static;
-    /// What a worker keeps for itself between jobs.
-    type State;
 
-    /// Runs a job. May panic. The state is made when it is first needed, so that a panic there is the
-    /// job's. `counts` says who counts the job, if it does so itself.
-    fn run(&self, state: &mut Option<Self::State>, job: Self::Job, counts: Counts) -> End;
+    /// More tasks than this cannot run at once.
+    const MOST: usize;
+
+    /// What its workers are.
+    fn hands(&self) -> Hands {
+        Hands::Threads
+    }
+
+    /// Starts a worker for a place of the roster.
+    fn start(engine: &Arc<Engine<Self>>, index: usize) -> io::Result<()>;
 
     /// Makes sure that a job will not run. False if it would not have run anyway.
     fn kill(job: &Self::Job) -> bool;
@@ -76,6 +99,16 @@ pub(crate) trait Work: Send + Sync + 'static {
 
     /// Where the job was submitted, if that is known.
     fn origin(job: &Self::Job) -> Option<&'static Location<'static>>;
+}
+
+/// The work of threads, which run one job at a time.
+pub(crate) trait ThreadWork: Work {
+    /// What a worker keeps for itself between jobs.
+    type State;
+
+    /// Runs a job. May panic. The state is made when it is first needed, so that a panic there is the
+    /// job's. `counts` says who counts the job, if it does so itself.
+    fn run(&self, state: &mut Option<Self::State>, job: Self::Job, counts: Counts) -> End;
 }
 
 /// Everything that is fixed when a pool is built; see `Builder` for what each one means.
@@ -129,7 +162,8 @@ impl<W: Work> Engine<W> {
     pub(crate) fn new(settings: Settings, work: W) -> Arc<Self> {
         let lane = Shared::new(Lane::new());
         lane.set_places(settings.places(settings.capacity));
-        let mut crew = Crew::new(Line::new(lane.clone()), limits(&settings), settings.waiters);
+        let limits = limits(&settings, work.hands());
+        let mut crew = Crew::new(Line::new(lane.clone()), limits, settings.waiters);
         if settings.preallocate {
             crew.line.reserve(settings.places(settings.capacity));
             crew.roster.reserve(settings.capacity);
@@ -155,7 +189,7 @@ impl<W: Work> Engine<W> {
     fn perform(self: &Arc<Self>, acts: Acts) {
         // A waker is somebody else's code, and one that panics must not keep the others asleep.
         acts.wake.iter().for_each(|waiter| contain(|| waiter.wake()));
-        acts.unpark.iter().for_each(sync::thread::Thread::unpark);
+        acts.call.iter().for_each(Waker::wake_by_ref);
         for index in acts.start {
             if self.start(index).is_err() {
                 let mut acts = Acts::default();
@@ -165,22 +199,13 @@ impl<W: Work> Engine<W> {
         }
     }
 
-    /// Starts a thread for a place of the roster. The handle is stored before anybody can ask for
-    /// it, because that is done under the same lock.
+    /// Starts a worker for a place of the roster.
     fn start(self: &Arc<Self>, index: usize) -> io::Result<()> {
         #[cfg(test)]
         if self.settings.faults.as_ref().is_some_and(|fails| fails()) {
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        let mut builder = sync::thread::Builder::new().name(self.worker_name(index));
-        if let Some(bytes) = self.settings.stack_size {
-            builder = builder.stack_size(bytes);
-        }
-        let engine = Arc::clone(self);
-        let mut threads = lock(&self.threads);
-        let handle = builder.spawn(move || worker::main(&engine, index))?;
-        threads.here.insert(handle.thread().id(), handle);
-        Ok(())
+        W::start(self, index)
     }
 
     /// Starts the first worker. The lock is held meanwhile: nobody else could do anything with a
@@ -194,13 +219,13 @@ impl<W: Work> Engine<W> {
         started
     }
 
-    fn worker_name(&self, index: usize) -> String {
-        format!("{}-{index}", self.settings.name)
-    }
-
     /// Whether the calling thread is running a task of this pool.
     pub(crate) fn is_inside(&self) -> bool {
         worker::is_inside(std::ptr::from_ref(self).addr())
+    }
+
+    pub(crate) fn work(&self) -> &W {
+        &self.work
     }
 
     pub(crate) fn queue(&self) -> usize {
@@ -211,12 +236,16 @@ impl<W: Work> Engine<W> {
         self.settings.minimum
     }
 
+    fn name(&self) -> &str {
+        &self.settings.name
+    }
+
     pub(crate) fn hooks(&self) -> &Hooks {
         &self.settings.hooks
     }
 }
 
-fn limits(settings: &Settings) -> Limits {
+fn limits(settings: &Settings, hands: Hands) -> Limits {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     Limits {
         capacity: settings.capacity,
@@ -225,5 +254,6 @@ fn limits(settings: &Settings) -> Limits {
         lookers: (cores / 2).max(1),
         cores,
         expires: settings.keep_alive.is_some(),
+        hands,
     }
 }

@@ -2,8 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
-
-use super::sync::thread::Thread;
+use std::task::Waker;
 
 /// What a worker is doing. Each place of the roster has exactly one duty at any time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +49,7 @@ pub(crate) struct Roster {
 #[derive(Debug)]
 struct Place {
     duty: Duty,
-    thread: Option<Thread>,
+    waker: Option<Waker>,
 }
 
 impl Roster {
@@ -103,7 +102,7 @@ impl Roster {
         let index = match self.vacant.pop() {
             Some(Reverse(index)) => index,
             None => {
-                self.places.push(Place { duty: Duty::Vacant, thread: None });
+                self.places.push(Place { duty: Duty::Vacant, waker: None });
                 self.counts[Duty::Vacant as usize] += 1;
                 self.places.len() - 1
             }
@@ -115,13 +114,13 @@ impl Roster {
     /// Gives a place back.
     pub(crate) fn remove(&mut self, index: usize) {
         self.set(index, Duty::Vacant);
-        self.places[index].thread = None;
+        self.places[index].waker = None;
         self.vacant.push(Reverse(index));
     }
 
-    /// Notes the thread of a worker, so that it can be woken.
-    pub(crate) fn introduce(&mut self, index: usize, thread: Thread) {
-        self.places[index].thread = Some(thread);
+    /// Notes how a worker is woken.
+    pub(crate) fn introduce(&mut self, index: usize, waker: Waker) {
+        self.places[index].waker = Some(waker);
     }
 
     pub(crate) fn push_idle(&mut self, index: usize) {
@@ -139,24 +138,24 @@ impl Roster {
         self.set(index, Duty::Asking);
     }
 
-    /// Calls the most recently idle worker: the caller wakes this thread.
+    /// Calls the most recently idle worker: the caller wakes it.
     #[must_use]
-    pub(crate) fn call_newest(&mut self) -> Option<Thread> {
+    pub(crate) fn call_newest(&mut self) -> Option<Waker> {
         let index = self.idle.pop_back()?;
         self.call(index)
     }
 
-    /// Calls the worker idle for longest: the caller wakes this thread.
+    /// Calls the worker idle for longest: the caller wakes it.
     #[must_use]
-    pub(crate) fn call_oldest(&mut self) -> Option<Thread> {
+    pub(crate) fn call_oldest(&mut self) -> Option<Waker> {
         let index = self.idle.pop_front()?;
         self.call(index)
     }
 
-    fn call(&mut self, index: usize) -> Option<Thread> {
+    fn call(&mut self, index: usize) -> Option<Waker> {
         self.forget_dozer(index);
         self.set(index, Duty::Called);
-        self.places[index].thread.clone()
+        self.places[index].waker.clone()
     }
 
     pub(crate) fn dozer(&self) -> Option<usize> {

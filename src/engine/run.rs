@@ -28,6 +28,8 @@ pub(crate) enum End {
     Panicked,
     /// It was not there any more: its handle had it cancelled, or run elsewhere.
     Ghost,
+    /// It was dropped while it ran.
+    Cancelled,
     /// It completed, and has been counted.
     Counted,
     /// It panicked, and has been counted.
@@ -39,6 +41,8 @@ pub(crate) enum End {
 pub(crate) enum Counts {
     /// It has a ticket of the line.
     Ticket,
+    /// It has one, and a driver runs it.
+    Driver,
     /// Its submitter runs it.
     Caller,
     /// Whoever joins it runs it, and its ticket is a ghost.

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::hint;
+use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -11,38 +12,49 @@ use super::line::Stretch;
 use super::run::{Counts, End, contain};
 use super::sync::thread::JoinHandle;
 use super::sync::{lock, now, park, thread};
-use super::wait::look;
-use super::{Engine, Work};
+use super::wait::{look, this_thread};
+use super::{Engine, ThreadWork, Work};
 
 #[cfg(not(loom))]
 thread_local! {
     /// The pools whose tasks this thread is running, by the addresses of their engines: its own, and
     /// those of the tasks that it joined and runs itself, one inside the other.
-    static INSIDE: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+    static INSIDE: RefCell<Vec<(usize, Kind)>> = const { RefCell::new(Vec::new()) };
 }
 
 #[cfg(loom)]
 loom::thread_local! {
-    static INSIDE: RefCell<Vec<usize>> = RefCell::new(Vec::new());
+    static INSIDE: RefCell<Vec<(usize, Kind)>> = RefCell::new(Vec::new());
 }
 
 /// How often a worker that ran the line dry reads it again before it asks the crew. It is not
 /// known as looking meanwhile, so this is short: about two microseconds.
 const LINGER: u32 = if cfg!(loom) { 1 } else { 80 };
 
-/// Whether the calling thread is a worker of any pool.
-pub(crate) fn is_worker() -> bool {
-    INSIDE.try_with(|inside| !inside.borrow().is_empty()).unwrap_or(false)
+/// What the calling thread runs for a pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A task that has the thread for itself, and may block it.
+    Thread,
+    /// One of many futures.
+    Task,
+}
+
+/// What the calling thread runs for whatever pool, if it does.
+pub(crate) fn inside() -> Option<Kind> {
+    INSIDE.try_with(|inside| inside.borrow().last().map(|(_, kind)| *kind)).ok().flatten()
 }
 
 /// Whether the calling thread is running a task of the engine at this address.
 pub(crate) fn is_inside(engine: usize) -> bool {
-    INSIDE.try_with(|inside| inside.borrow().contains(&engine)).unwrap_or(false)
+    INSIDE
+        .try_with(|inside| inside.borrow().iter().any(|(address, _)| *address == engine))
+        .unwrap_or(false)
 }
 
 /// Notes that the calling thread runs a task of this engine, until the guard is dropped.
-pub(crate) fn enter<W: Work>(engine: &Arc<Engine<W>>) -> Inside {
-    INSIDE.with(|inside| inside.borrow_mut().push(Arc::as_ptr(engine).addr()));
+pub(crate) fn enter<W: Work>(engine: &Arc<Engine<W>>, kind: Kind) -> Inside {
+    INSIDE.with(|inside| inside.borrow_mut().push((Arc::as_ptr(engine).addr(), kind)));
     Inside
 }
 
@@ -56,13 +68,31 @@ impl Drop for Inside {
     }
 }
 
+/// Starts a thread for a place of the roster. The handle is stored before anybody can ask for it,
+/// because that is done under the same lock.
+pub(crate) fn start_thread<W: ThreadWork>(engine: &Arc<Engine<W>>, index: usize) -> io::Result<()> {
+    let mut builder = thread::Builder::new().name(worker_name(engine, index));
+    if let Some(bytes) = engine.settings.stack_size {
+        builder = builder.stack_size(bytes);
+    }
+    let its_engine = Arc::clone(engine);
+    let mut threads = lock(&engine.threads);
+    let handle = builder.spawn(move || main(&its_engine, index))?;
+    threads.here.insert(handle.thread().id(), handle);
+    Ok(())
+}
+
+fn worker_name<W: Work>(engine: &Engine<W>, index: usize) -> String {
+    format!("{}-{index}", engine.settings.name)
+}
+
 /// The life of the worker at place `index`.
-pub(crate) fn main<W: Work>(engine: &Arc<Engine<W>>, index: usize) {
-    let _inside = enter(engine);
-    let name = engine.worker_name(index);
+fn main<W: ThreadWork>(engine: &Arc<Engine<W>>, index: usize) {
+    let _inside = enter(engine, Kind::Thread);
+    let name = worker_name(engine, index);
     let mut worker =
         Worker { engine, index, name, state: None, idle_since: None, breath: Breath::default() };
-    let mut did = Did::Arrive(thread::current());
+    let mut did = Did::Arrive(this_thread());
     loop {
         worker.begin();
         worker.serve(did);
@@ -74,7 +104,7 @@ pub(crate) fn main<W: Work>(engine: &Arc<Engine<W>>, index: usize) {
     }
 }
 
-struct Worker<'a, W: Work> {
+struct Worker<'a, W: ThreadWork> {
     engine: &'a Arc<Engine<W>>,
     index: usize,
     name: String,
@@ -83,7 +113,7 @@ struct Worker<'a, W: Work> {
     breath: Breath,
 }
 
-impl<W: Work> Worker<'_, W> {
+impl<W: ThreadWork> Worker<'_, W> {
     fn begin(&mut self) {
         self.engine.hooks().tell_start(self.index);
     }

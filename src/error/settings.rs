@@ -64,6 +64,11 @@ pub enum BuildError {
     },
     /// `name` with a NUL byte, which no thread can have.
     Name(String),
+    /// A pool of futures was built outside of a runtime, and was not given one.
+    NoRuntime,
+    /// `when_full(WhenFull::CallerRuns)` for a pool of futures: whoever submits could only run a future
+    /// by waiting for its end, and then it might as well await it without a pool.
+    CallerRuns,
     /// A thread for the minimum or for `prestart` could not be started.
     Thread(io::Error),
     /// `build_global` when there is a global pool: it was built, or used, before.
@@ -98,6 +103,13 @@ impl fmt::Display for BuildError {
                 write!(f, "preallocate: a queue of {queue} is above the limit of {limit}")
             }
             BuildError::Name(name) => write!(f, "name: {name:?} contains a NUL byte"),
+            BuildError::NoRuntime => f.write_str(
+                "runtime: there is no tokio runtime here; build the pool inside of one \
+                 (`Runtime::enter` does), or give the builder its handle with `runtime`",
+            ),
+            BuildError::CallerRuns => {
+                f.write_str("when_full: a pool of futures has no CallerRuns; choose Wait or Refuse")
+            }
             BuildError::Thread(error) => write!(f, "a worker could not be started: {error}"),
             BuildError::GlobalExists => {
                 f.write_str("build_global: the global pool exists; build it before its first use")

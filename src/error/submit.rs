@@ -17,6 +17,9 @@ pub enum Refused {
     TimedOut,
     /// There is no worker, and the operating system would not start a thread for one.
     NoWorker,
+    /// The call would have blocked a thread of an async runtime, and with it perhaps the very task that
+    /// would have ended the wait: await instead.
+    InRuntime,
 }
 
 impl fmt::Display for Refused {
@@ -25,7 +28,8 @@ impl fmt::Display for Refused {
             Refused::Full => "the pool is full: wait with `submit`, or give it a longer queue",
             Refused::Closed => "the pool is closed: `reopen` it after a drain to go on",
             Refused::TimedOut => "no place in the pool got free in time",
-            Refused::NoWorker => "the pool has no worker, and no thread could be started",
+            Refused::NoWorker => "the pool has no worker, and none could be started",
+            Refused::InRuntime => "a blocking call inside an async runtime: await `submit` instead",
         })
     }
 }

@@ -4,6 +4,7 @@
 //! README's table says by which removed rule each of them was seen to fail.
 
 use std::future::Future;
+use std::io;
 use std::panic::Location;
 use std::pin::pin;
 use std::sync::Arc;
@@ -17,7 +18,10 @@ use loom::thread;
 use crate::engine::lane::{Claim, Lane};
 use crate::engine::line::Line;
 use crate::engine::sync::now;
-use crate::engine::{Counts, End, Ended, Engine, Hooks, Patience, Settings, Work};
+use crate::engine::{
+    Counts, End, Ended, Engine, Hooks, MAX_WORKERS, Patience, Settings, ThreadWork, Work,
+    start_thread,
+};
 use crate::error::Refused;
 
 mod handles;
@@ -51,6 +55,27 @@ impl Count {
 
 impl Work for Arc<Count> {
     type Job = usize;
+
+    const MOST: usize = MAX_WORKERS;
+
+    fn start(engine: &Arc<Engine<Self>>, index: usize) -> io::Result<()> {
+        start_thread(engine, index)
+    }
+
+    fn kill(_: &usize) -> bool {
+        true
+    }
+
+    fn is_ghost(_: &usize) -> bool {
+        false
+    }
+
+    fn origin(_: &usize) -> Option<&'static Location<'static>> {
+        None
+    }
+}
+
+impl ThreadWork for Arc<Count> {
     type State = ();
 
     fn run(&self, _: &mut Option<()>, job: usize, _: Counts) -> End {
@@ -64,18 +89,6 @@ impl Work for Arc<Count> {
         }
         self.running.fetch_sub(1, Ordering::SeqCst);
         End::Completed
-    }
-
-    fn kill(_: &usize) -> bool {
-        true
-    }
-
-    fn is_ghost(_: &usize) -> bool {
-        false
-    }
-
-    fn origin(_: &usize) -> Option<&'static Location<'static>> {
-        None
     }
 }
 

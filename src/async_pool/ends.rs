@@ -1,0 +1,102 @@
+//! Waiting for an end without blocking: [`Control`](crate::Control) has these as blocking calls, which
+//! are not for a runtime's threads.
+
+use std::time::Duration;
+
+use super::{AsyncFnPool, AsyncPool};
+use crate::error::StillRunning;
+
+/// The same for both pools.
+macro_rules! ends {
+    () => {
+        /// Waits until no accepted future is left. The pool stays open.
+        ///
+        /// # Errors
+        ///
+        /// [`StillRunning`], at once, if awaited by a future of the same pool: it would wait for itself.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// # #[tokio::main]
+        /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+        /// let pool = formic::AsyncPool::new(2);
+        /// pool.submit(async { tokio::task::yield_now().await }).await?;
+        /// pool.wait_idle().await?;
+        /// assert_eq!(pool.stats().completed, 1);
+        /// # Ok(())
+        /// # }
+        /// ```
+        #[doc(alias = "WaitAll")]
+        pub async fn wait_idle(&self) -> Result<(), StillRunning> {
+            self.wait_idle_async().await
+        }
+
+        /// Closes the pool and waits until everything accepted has run, and no driver is left.
+        ///
+        /// # Errors
+        ///
+        /// [`StillRunning`], at once, if awaited by a future of the same pool. Then it is not closed.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// # #[tokio::main]
+        /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+        /// let pool = formic::AsyncPool::new(2);
+        /// pool.submit(async { tokio::task::yield_now().await }).await?;
+        /// pool.drain().await?;
+        /// assert!(pool.is_closed());
+        /// pool.reopen()?;
+        /// # Ok(())
+        /// # }
+        /// ```
+        #[doc(alias = "Release")]
+        #[doc(alias = "shutdown")]
+        pub async fn drain(&self) -> Result<(), StillRunning> {
+            self.drain_async().await
+        }
+
+        /// As [`drain`](AsyncPool::drain), for up to `time`. May be called again; the pool stays closed.
+        ///
+        /// # Errors
+        ///
+        /// [`StillRunning`] says how much was left when the time was over.
+        ///
+        /// # Panics
+        ///
+        /// If the runtime has no timers (`enable_time`).
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// use std::time::Duration;
+        ///
+        /// # #[tokio::main]
+        /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+        /// let pool = formic::AsyncPool::new(2);
+        /// let endless = pool.spawn(std::future::pending::<()>()).await?;
+        /// let left = pool.drain_timeout(Duration::from_millis(5)).await.unwrap_err();
+        /// assert_eq!(left.running() + left.queued(), 1);
+        /// endless.cancel();
+        /// pool.drain().await?;
+        /// # Ok(())
+        /// # }
+        /// ```
+        #[doc(alias = "ReleaseTimeout")]
+        pub async fn drain_timeout(&self, time: Duration) -> Result<(), StillRunning> {
+            match tokio::time::timeout(time, self.drain_async()).await {
+                Ok(outcome) => outcome,
+                Err(_) => Err(self.still_running()),
+            }
+        }
+    };
+}
+
+impl AsyncPool {
+    ends!();
+}
+
+impl<T: Send + 'static, R: Send + 'static> AsyncFnPool<T, R> {
+    ends!();
+}

@@ -1,0 +1,454 @@
+//! `AsyncFnPool`: one async function, many arguments.
+
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::ops::Deref;
+use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+
+use super::runtime::{self, MOST_TASKS};
+use super::runtime_setting;
+use crate::builder::{Builder, Started, WhenFull};
+use crate::control::Control;
+use crate::engine::{
+    Begin, Board, Cell, Counts, Departure, Drives, End, Engine, Hands, List, Parcel, Patience,
+    Runnable, Slip, Stock, Unpack, Watched, Work,
+};
+use crate::error::{BuildError, CallError, JoinError, Refused, SubmitError, TaskPanic};
+use crate::handle::JoinHandle;
+
+/// A pool of futures that all come from one async function: arguments are submitted, and nothing is
+/// allocated for them once the pool has been as full as it gets.
+///
+/// ```
+/// # #[tokio::main]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let pool = formic::AsyncFnPool::new(1000, |number: u64| async move {
+///     tokio::task::yield_now().await;
+///     number * number
+/// });
+/// assert_eq!(pool.call(9).await?, 81);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Otherwise it is as [`AsyncPool`](crate::AsyncPool), which says how it runs, and has what
+/// [`Control`] has.
+#[doc(alias = "PoolWithFunc")]
+pub struct AsyncFnPool<T: Send + 'static, R: Send + 'static> {
+    shared: Arc<Started<Calls<T, R>>>,
+}
+
+type Spawned<T, R> = Parcel<Calls<T, R>, T, R>;
+
+/// Makes a cell for a call, on the list of a driver or for somebody who awaits it.
+type Make<T, R> = Box<
+    dyn Fn(Option<&List>, T, Option<Arc<Spawned<T, R>>>, Origin) -> Arc<dyn Runnable> + Send + Sync,
+>;
+
+type Origin = &'static Location<'static>;
+
+/// The work of such a pool.
+pub(crate) struct Calls<T: Send + 'static, R: Send + 'static> {
+    make: Make<T, R>,
+    runtime: Handle,
+    board: Arc<Board>,
+}
+
+/// What stands in the line.
+pub(crate) enum Job<T: Send + 'static, R: Send + 'static> {
+    Bare(T, Origin),
+    Spawned(Slip<Calls<T, R>, T, R>),
+    /// A call that was begun by somebody who awaited it, and does so no longer.
+    Resumed(Arc<dyn Runnable>),
+}
+
+impl<T: Send + 'static, R: Send + 'static> Calls<T, R> {
+    fn new<F, Fut>(runtime: Handle, function: F) -> Self
+    where
+        F: Fn(T) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = R> + Send + 'static,
+    {
+        let board = Arc::new(Board::new(runtime::drivers(&runtime)));
+        // A cell belongs to one driver for good, so each has its own stock of them.
+        let stocks: Vec<Arc<Stock<Watched<Self, T, Fut>>>> =
+            (0..board.drivers()).map(|_| Arc::default()).collect();
+        let make: Make<T, R> = Box::new(move |list, argument, parcel, origin| {
+            let watched = Watched::new(function(argument), parcel, origin);
+            match list {
+                Some(list) => Cell::from_stock(&stocks[list.number()], watched),
+                None => Cell::new(watched),
+            }
+        });
+        Calls { make, runtime, board }
+    }
+
+    /// Begins with a call that has a handle. None if there is nothing to poll: it was not there any
+    /// more, or its function panicked before it had a future.
+    fn begin(
+        parcel: &Arc<Spawned<T, R>>,
+        list: Option<&List>,
+        counts: Counts,
+    ) -> Result<Arc<dyn Runnable>, End> {
+        let argument = parcel.take_to_drive().ok_or(End::Ghost)?;
+        if counts == Counts::Joiner {
+            parcel.engine().depart(Departure::Adopted);
+        }
+        let (work, origin) = (parcel.engine().work(), parcel.origin());
+        let made = catch_unwind(AssertUnwindSafe(|| {
+            (work.make)(list, argument, Some(Arc::clone(parcel)), origin)
+        }));
+        made.map_err(|payload| {
+            let panic = TaskPanic::caught(payload, Some(origin));
+            parcel.end_driven(Err(JoinError::Panicked(panic)), counts)
+        })
+    }
+}
+
+impl<T: Send + 'static, R: Send + 'static> Work for Calls<T, R> {
+    type Job = Job<T, R>;
+
+    const MOST: usize = MOST_TASKS;
+
+    fn hands(&self) -> Hands {
+        Hands::Drivers(self.board.drivers())
+    }
+
+    fn start(engine: &Arc<Engine<Self>>, index: usize) -> io::Result<()> {
+        runtime::start_driver(engine, index, &engine.work().runtime)
+    }
+
+    fn kill(job: &Job<T, R>) -> bool {
+        match job {
+            Job::Bare(..) | Job::Resumed(_) => true,
+            Job::Spawned(slip) => slip.kill(),
+        }
+    }
+
+    fn is_ghost(job: &Job<T, R>) -> bool {
+        match job {
+            Job::Bare(..) | Job::Resumed(_) => false,
+            Job::Spawned(slip) => slip.is_ghost(),
+        }
+    }
+
+    fn origin(job: &Job<T, R>) -> Option<Origin> {
+        match job {
+            Job::Bare(_, origin) => Some(origin),
+            Job::Spawned(_) | Job::Resumed(_) => None,
+        }
+    }
+}
+
+impl<T: Send + 'static, R: Send + 'static> Drives for Calls<T, R> {
+    fn board(&self) -> &Arc<Board> {
+        &self.board
+    }
+
+    fn begin(engine: &Arc<Engine<Self>>, list: &Arc<List>, job: Job<T, R>) -> Begin {
+        match job {
+            Job::Bare(argument, origin) => {
+                Begin::Cell((engine.work().make)(Some(list), argument, None, origin))
+            }
+            Job::Spawned(slip) => Calls::begin(&slip.0, Some(list), Counts::Driver)
+                .map_or_else(Begin::Ended, Begin::Cell),
+            Job::Resumed(cell) => Begin::Cell(cell),
+        }
+    }
+}
+
+impl<T: Send + 'static, R: Send + 'static> Unpack<T, R> for Calls<T, R> {
+    fn run_here(_: &Arc<Spawned<T, R>>) {
+        // A future needs its runtime, so a thread that joins it can only wait.
+    }
+
+    fn take_in(parcel: &Arc<Spawned<T, R>>) -> Option<Arc<dyn Runnable>> {
+        let cell = Calls::begin(parcel, None, Counts::Joiner).ok()?;
+        cell.set_adopted(true);
+        Some(cell)
+    }
+
+    fn give_back(engine: &Arc<Engine<Self>>, cell: Arc<dyn Runnable>) {
+        cell.set_adopted(false);
+        engine.put_back(Job::Resumed(cell));
+    }
+}
+
+impl<T: Send + 'static, R: Send + 'static> AsyncFnPool<T, R> {
+    /// A pool with up to `workers` calls in flight, on the runtime that the caller is in.
+    ///
+    /// # Panics
+    ///
+    /// If `workers` is 0, and outside of a tokio runtime. The builder returns an error instead.
+    #[must_use]
+    #[track_caller]
+    #[doc(alias = "NewPoolWithFunc")]
+    pub fn new<F, Fut>(workers: usize, function: F) -> Self
+    where
+        F: Fn(T) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = R> + Send + 'static,
+    {
+        match AsyncFnPool::builder().workers(workers).build(function) {
+            Ok(pool) => pool,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// All settings. Unless it is told otherwise, 1024 calls may be in flight and 4096 queued.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::AsyncFnPool;
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let lengths = AsyncFnPool::builder().workers(8).queue(100).build(|text: String| async move {
+    ///     text.len()
+    /// })?;
+    /// assert_eq!(lengths.call("four".to_owned()).await?, 4);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn builder() -> Builder<AsyncFnPool<T, R>> {
+        Builder::new().workers(super::IN_FLIGHT)
+    }
+
+    fn engine(&self) -> &Arc<Engine<Calls<T, R>>> {
+        &self.shared.engine
+    }
+
+    /// Hands an argument over, and waits while the pool is full, if its policy is to wait.
+    ///
+    /// # Errors
+    ///
+    /// [`SubmitError`] gives the argument back, as
+    /// [`AsyncPool::submit`](crate::AsyncPool::submit) does the future.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = formic::AsyncFnPool::new(2, |number: u32| async move { assert!(number < 10) });
+    /// for number in 0..10 {
+    ///     pool.submit(number).await?;
+    /// }
+    /// pool.wait_idle().await?;
+    /// assert_eq!(pool.stats().completed, 10);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    #[doc(alias = "Invoke")]
+    pub fn submit(
+        &self,
+        argument: T,
+    ) -> impl Future<Output = Result<(), SubmitError<T>>> + Send + '_ {
+        let job = Job::Bare(argument, Location::caller());
+        async move { give_back(self.enter(job).await) }
+    }
+
+    /// Hands an argument over if there is a place for it now.
+    ///
+    /// # Errors
+    ///
+    /// [`SubmitError`] gives the argument back; [`Refused::Full`] if there is no place.
+    #[track_caller]
+    pub fn try_submit(&self, argument: T) -> Result<(), SubmitError<T>> {
+        let job = Job::Bare(argument, Location::caller());
+        give_back(self.engine().submit(job, Patience::None))
+    }
+
+    /// Hands an argument over from a thread that is in no runtime, and blocks it while the pool is full,
+    /// if its policy is to wait.
+    ///
+    /// # Errors
+    ///
+    /// As [`AsyncPool::blocking_submit`](crate::AsyncPool::blocking_submit); the argument comes back.
+    #[track_caller]
+    pub fn blocking_submit(&self, argument: T) -> Result<(), SubmitError<T>> {
+        if Handle::try_current().is_ok() {
+            return Err(SubmitError::new(argument, Refused::InRuntime));
+        }
+        let job = Job::Bare(argument, Location::caller());
+        give_back(self.engine().submit(job, self.shared.patience()))
+    }
+
+    /// As [`submit`](AsyncFnPool::submit), with a handle for the result.
+    ///
+    /// # Errors
+    ///
+    /// As [`submit`](AsyncFnPool::submit).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let double = formic::AsyncFnPool::new(2, |number: u32| async move { 2 * number });
+    /// let (one, two) = (double.spawn(1).await?, double.spawn(2).await?);
+    /// assert_eq!(one.await? + two.await?, 6);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn spawn(
+        &self,
+        argument: T,
+    ) -> impl Future<Output = Result<JoinHandle<R>, SubmitError<T>>> + Send + '_ {
+        let parcel = Parcel::new(self.engine(), argument, Location::caller());
+        async move {
+            let job = Job::Spawned(Slip(Arc::clone(&parcel)));
+            handle(parcel, self.enter(job).await.map_err(|(_job, refused)| refused))
+        }
+    }
+
+    /// As [`spawn`](AsyncFnPool::spawn), if there is a place now.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_submit`](AsyncFnPool::try_submit).
+    #[track_caller]
+    pub fn try_spawn(&self, argument: T) -> Result<JoinHandle<R>, SubmitError<T>> {
+        let parcel = Parcel::new(self.engine(), argument, Location::caller());
+        let entered = self.engine().submit(Job::Spawned(Slip(Arc::clone(&parcel))), Patience::None);
+        handle(parcel, entered.map_err(|(_job, refused)| refused))
+    }
+
+    /// Calls the function in the pool and waits for its result. Dropped meanwhile, the call is
+    /// cancelled.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError`]: refused, with the argument; cancelled; or the function panicked.
+    #[track_caller]
+    #[doc(alias = "Process")]
+    pub fn call(&self, argument: T) -> impl Future<Output = Result<R, CallError<T>>> + Send + '_ {
+        let spawned = self.spawn(argument);
+        async move {
+            let handle = spawned.await.map_err(CallError::Refused)?;
+            Ok(handle.cancel_on_drop().await?)
+        }
+    }
+
+    /// As [`call`](AsyncFnPool::call), for up to `time`, also for the wait for a place.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError::TimedOut`] when the time is over: the call is cancelled. Otherwise as
+    /// [`call`](AsyncFnPool::call).
+    ///
+    /// # Panics
+    ///
+    /// If the runtime has no timers (`enable_time`).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() {
+    /// let pool = formic::AsyncFnPool::new(2, |time| tokio::time::sleep(time));
+    /// let error = pool.call_timeout(Duration::from_secs(60), Duration::from_millis(5)).await;
+    /// assert!(matches!(error, Err(formic::CallError::TimedOut)));
+    /// # }
+    /// ```
+    #[track_caller]
+    #[doc(alias = "ProcessTimed")]
+    pub fn call_timeout(
+        &self,
+        argument: T,
+        time: Duration,
+    ) -> impl Future<Output = Result<R, CallError<T>>> + Send + '_ {
+        let call = self.call(argument);
+        async move {
+            match tokio::time::timeout(time, call).await {
+                Ok(outcome) => outcome,
+                Err(_) => Err(CallError::TimedOut),
+            }
+        }
+    }
+
+    async fn enter(&self, job: Job<T, R>) -> Result<(), (Job<T, R>, Refused)> {
+        match self.shared.when_full {
+            WhenFull::Wait => self.engine().enter(job).await,
+            _ => self.engine().submit(job, Patience::None),
+        }
+    }
+}
+
+/// Gives back the argument of a job that was refused.
+fn give_back<T, R>(entered: Result<(), (Job<T, R>, Refused)>) -> Result<(), SubmitError<T>>
+where
+    T: Send + 'static,
+    R: Send + 'static,
+{
+    match entered {
+        Err((Job::Bare(argument, _), refused)) => Err(SubmitError::new(argument, refused)),
+        // The engine gives back what it was given.
+        Err((Job::Spawned(_) | Job::Resumed(_), _)) | Ok(()) => Ok(()),
+    }
+}
+
+/// The handle of a call that was accepted, or its argument.
+fn handle<T, R>(
+    parcel: Arc<Spawned<T, R>>,
+    entered: Result<(), Refused>,
+) -> Result<JoinHandle<R>, SubmitError<T>>
+where
+    T: Send + 'static,
+    R: Send + 'static,
+{
+    if let Err(refused) = entered
+        // Nobody else knows of the parcel, so what was packed is in it.
+        && let Some(argument) = parcel.take()
+    {
+        return Err(SubmitError::new(argument, refused));
+    }
+    Ok(JoinHandle::new(parcel))
+}
+
+impl<T: Send + 'static, R: Send + 'static> Builder<AsyncFnPool<T, R>> {
+    runtime_setting!();
+
+    /// Builds the pool for a function. Its drivers are started when they are first needed.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] names the setting that cannot be; [`BuildError::NoRuntime`] outside of a runtime.
+    pub fn build<F, Fut>(self, function: F) -> Result<AsyncFnPool<T, R>, BuildError>
+    where
+        F: Fn(T) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = R> + Send + 'static,
+    {
+        let runtime = self.find_runtime()?;
+        let started = self.start(Calls::new(runtime, function))?;
+        Ok(AsyncFnPool { shared: Arc::new(started) })
+    }
+}
+
+impl<T: Send + 'static, R: Send + 'static> Clone for AsyncFnPool<T, R> {
+    fn clone(&self) -> Self {
+        AsyncFnPool { shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl<T: Send + 'static, R: Send + 'static> Deref for AsyncFnPool<T, R> {
+    type Target = Control;
+
+    fn deref(&self) -> &Control {
+        &self.shared.control
+    }
+}
+
+impl<T: Send + 'static, R: Send + 'static> fmt::Debug for AsyncFnPool<T, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AsyncFnPool").field("stats", &self.stats()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,197 @@
+//! The work of an `AsyncPool`: futures of any type, each in a cell of its own.
+
+use std::future::Future;
+use std::io;
+use std::panic::Location;
+use std::sync::Arc;
+
+use tokio::runtime::Handle;
+
+use super::runtime::{self, MOST_TASKS};
+use crate::engine::{
+    Begin, Board, Cell, Departure, Drives, End, Engine, Hands, List, Parcel, Runnable, Unpack,
+    Watched, Work,
+};
+
+/// Futures on a runtime.
+pub(crate) struct Futures {
+    runtime: Handle,
+    board: Arc<Board>,
+}
+
+/// What stands in the line.
+pub(crate) enum Job {
+    Bare(Arc<dyn Runnable>),
+    Spawned(Entry),
+}
+
+/// What stands in the line for a parcel. Dropped there, it has the task cancelled.
+pub(crate) struct Entry(Arc<dyn Parcelled>);
+
+/// The parcel of a future of whatever type.
+trait Parcelled: Send + Sync {
+    fn take(&self) -> Option<Arc<dyn Runnable>>;
+    fn kill(&self) -> bool;
+    fn is_ghost(&self) -> bool;
+    fn discard(&self);
+}
+
+/// What is packed in a parcel: the cell with the future, which knows the parcel.
+pub(crate) struct Packed<F>(pub(super) Arc<Cell<Watched<Futures, Packed<F>, F>>>)
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static;
+
+/// A parcel for a future.
+pub(super) type Spawned<F> = Parcel<Futures, Packed<F>, <F as Future>::Output>;
+
+impl Futures {
+    pub(crate) fn new(runtime: Handle) -> Self {
+        let board = Arc::new(Board::new(runtime::drivers(&runtime)));
+        Futures { runtime, board }
+    }
+}
+
+impl Job {
+    /// A future without a handle.
+    pub(super) fn bare<F>(future: F, origin: &'static Location<'static>) -> Self
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        Job::Bare(Cell::new(Watched::<Futures, Packed<F>, F>::new(future, None, origin)))
+    }
+
+    /// A future with a handle.
+    pub(super) fn spawned<F>(parcel: &Arc<Spawned<F>>) -> Self
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        Job::Spawned(Entry(Arc::clone(parcel) as Arc<dyn Parcelled>))
+    }
+
+    /// Gives back the future of a job that was made by [`Job::bare`] from an `F`.
+    pub(super) fn into_future<F>(self) -> Option<F>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        let Job::Bare(cell) = self else { return None };
+        let cell = cell.into_any().downcast::<Cell<Watched<Futures, Packed<F>, F>>>().ok()?;
+        cell.take()?.into_future()
+    }
+}
+
+/// Packs a future into a parcel.
+pub(super) fn pack<F>(
+    engine: &Arc<Engine<Futures>>,
+    future: F,
+    origin: &'static Location<'static>,
+) -> Arc<Spawned<F>>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    Parcel::with(engine, origin, |parcel| {
+        Packed(Cell::new(Watched::new(future, Some(parcel), origin)))
+    })
+}
+
+impl<F> Parcelled for Spawned<F>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    fn take(&self) -> Option<Arc<dyn Runnable>> {
+        let Packed(cell) = self.take_to_drive()?;
+        Some(cell)
+    }
+
+    fn kill(&self) -> bool {
+        Parcel::kill(self)
+    }
+
+    fn is_ghost(&self) -> bool {
+        Parcel::is_ghost(self)
+    }
+
+    fn discard(&self) {
+        Parcel::discard(self);
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        self.0.discard();
+    }
+}
+
+impl Work for Futures {
+    type Job = Job;
+
+    const MOST: usize = MOST_TASKS;
+
+    fn hands(&self) -> Hands {
+        Hands::Drivers(self.board.drivers())
+    }
+
+    fn start(engine: &Arc<Engine<Self>>, index: usize) -> io::Result<()> {
+        runtime::start_driver(engine, index, &engine.work().runtime)
+    }
+
+    fn kill(job: &Job) -> bool {
+        match job {
+            Job::Bare(_) => true,
+            Job::Spawned(entry) => entry.0.kill(),
+        }
+    }
+
+    fn is_ghost(job: &Job) -> bool {
+        match job {
+            Job::Bare(_) => false,
+            Job::Spawned(entry) => entry.0.is_ghost(),
+        }
+    }
+
+    fn origin(_: &Job) -> Option<&'static Location<'static>> {
+        // Its cell knows, from the first poll on; before that nothing can panic.
+        None
+    }
+}
+
+impl Drives for Futures {
+    fn board(&self) -> &Arc<Board> {
+        &self.board
+    }
+
+    fn begin(_: &Arc<Engine<Self>>, _: &Arc<List>, job: Job) -> Begin {
+        let cell = match job {
+            Job::Bare(cell) => Some(cell),
+            Job::Spawned(entry) => entry.0.take(),
+        };
+        cell.map_or(Begin::Ended(End::Ghost), Begin::Cell)
+    }
+}
+
+impl<F> Unpack<Packed<F>, F::Output> for Futures
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    fn run_here(_: &Arc<Spawned<F>>) {
+        // A future needs its runtime, so a thread that joins it can only wait.
+    }
+
+    fn take_in(parcel: &Arc<Spawned<F>>) -> Option<Arc<dyn Runnable>> {
+        let Packed(cell) = parcel.take_to_drive()?;
+        parcel.engine().depart(Departure::Adopted);
+        cell.set_adopted(true);
+        Some(cell)
+    }
+
+    fn give_back(engine: &Arc<Engine<Self>>, cell: Arc<dyn Runnable>) {
+        cell.set_adopted(false);
+        engine.put_back(Job::Bare(cell));
+    }
+}

@@ -1,0 +1,351 @@
+//! `for_each` and `map`: a source of items through an `AsyncPool`, which pulls them.
+
+use std::collections::VecDeque;
+use std::error::Error;
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::panic::Location;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use futures_core::Stream;
+
+use super::AsyncPool;
+use super::pull::{Pull, Sink};
+use super::source::{PollItems, Source};
+use crate::engine::{Kind, inside};
+use crate::error::{JoinError, Refused, TaskPanic};
+
+/// What went wrong in [`AsyncPool::for_each`].
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum PullError {
+    /// The pool was closed, is full and refuses, or its runtime is gone. Items may be left.
+    Refused(Refused),
+    /// The function or a future of it panicked; everything else has run.
+    Panicked {
+        /// How many items ended so.
+        items: u64,
+        /// The first of the panics.
+        first: TaskPanic,
+    },
+}
+
+impl fmt::Display for PullError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PullError::Refused(refused) => refused.fmt(f),
+            PullError::Panicked { items: 1, first } => first.fmt(f),
+            PullError::Panicked { items, first } => {
+                write!(f, "{items} items panicked, the first of them so: {first}")
+            }
+        }
+    }
+}
+
+impl Error for PullError {}
+
+impl AsyncPool {
+    /// Runs a future for each item, as many at once as the pool has places, and is ready when all of them
+    /// have ended. The pool pulls: an item is taken from the source when there is a place for it, so
+    /// nothing is queued, and an endless source is no problem. Of
+    /// [`queue`](crate::Builder::queue)d tasks of others, each gets a place when its turn comes.
+    ///
+    /// What one would use `buffer_unordered` for, on all cores. To [`stats`](crate::Control::stats) each
+    /// place that is used counts as one task, however many items it takes. Dropped, it cancels what runs
+    /// and takes no more items.
+    ///
+    /// # Errors
+    ///
+    /// [`PullError`]: the pool was closed meanwhile, or items panicked. A panic costs one item: the
+    /// others run.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicU64, Ordering};
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = formic::AsyncPool::new(1000);
+    /// let sum = Arc::new(AtomicU64::new(0));
+    /// let total = Arc::clone(&sum);
+    /// pool.for_each(0..10_000_u64, move |number| {
+    ///     let total = Arc::clone(&total);
+    ///     async move {
+    ///         tokio::task::yield_now().await;
+    ///         total.fetch_add(number, Ordering::Relaxed);
+    ///     }
+    /// })
+    /// .await?;
+    /// assert_eq!(sum.load(Ordering::Relaxed), 49_995_000);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    #[doc(alias = "for_each_concurrent")]
+    #[doc(alias = "buffer_unordered")]
+    pub fn for_each<I, F, Fut>(
+        &self,
+        items: I,
+        function: F,
+    ) -> impl Future<Output = Result<(), PullError>> + Send + 'static
+    where
+        I: Source,
+        F: Fn(I::Item) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        let work = (items.into_items(), function, Panics::default());
+        let pull = Pull::new(self.engine(), work, Location::caller());
+        let pool = self.clone();
+        async move {
+            run(pool, Arc::clone(&pull)).await.map_err(PullError::Refused)?;
+            match pull.sink.take() {
+                (items, Some(first)) => Err(PullError::Panicked { items, first }),
+                _ if pull.is_cut_off() => Err(PullError::Refused(Refused::Closed)),
+                _ => Ok(()),
+            }
+        }
+    }
+
+    /// Runs a future for each item, as [`for_each`](AsyncPool::for_each) does, and yields their results:
+    /// in the order of the items, or as they come with [`unordered`](Map::unordered). No more items are
+    /// in flight or waiting to be taken out than the pool has places.
+    ///
+    /// Dropped early, the stream cancels what runs and takes no more items. If the pool is closed, no
+    /// more items are taken, and the stream ends.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use futures_util::StreamExt;
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() {
+    /// let pool = formic::AsyncPool::new(100);
+    /// let squares = pool.map(1.., |number: u64| async move { number * number });
+    /// let squares: Vec<u64> = squares.filter_map(|result| async { result.ok() }).take(4).collect().await;
+    /// assert_eq!(squares, [1, 4, 9, 16]);
+    /// # }
+    /// ```
+    #[track_caller]
+    #[doc(alias = "buffered")]
+    #[doc(alias = "buffer_unordered")]
+    pub fn map<I, F, Fut>(&self, items: I, function: F) -> Map<Fut::Output>
+    where
+        I: Source,
+        F: Fn(I::Item) -> Fut + Send + Sync + 'static,
+        Fut: Future + Send + 'static,
+        Fut::Output: Send + 'static,
+    {
+        let shelf = Arc::new(Shelf::new(self.capacity()));
+        let work = (items.into_items(), function, Arc::clone(&shelf));
+        let pull = Pull::new(self.engine(), work, Location::caller());
+        Map { shelf, run: Some(Box::pin(run(self.clone(), pull))) }
+    }
+}
+
+/// Has the pool pull until there are no more items; is ready when the last seat is gone. Dropped, it
+/// stops them.
+async fn run<S, F, Fut, K>(pool: AsyncPool, pull: Arc<Pull<S, F, K>>) -> Result<(), Refused>
+where
+    S: PollItems,
+    F: Fn(S::Item) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = K::Result> + Send + 'static,
+    K: Sink,
+{
+    let stop = StopOnDrop(|| pull.stop());
+    let mut own = None;
+    if inside() == Some(Kind::Task) {
+        // Whoever is in a pool must not wait for a place, so it has a seat of its own.
+        own = Some(Box::pin(pull.seat()));
+    } else {
+        pool.enter(pull.job()).await.map_err(|(_job, refused)| refused)?;
+    }
+    poll_fn(|context| {
+        if own.as_mut().is_some_and(|seat| seat.as_mut().poll(context).is_ready()) {
+            own = None;
+        }
+        pull.poll_end(context)
+    })
+    .await;
+    drop(stop);
+    Ok(())
+}
+
+struct StopOnDrop<F: Fn()>(F);
+
+impl<F: Fn()> Drop for StopOnDrop<F> {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
+
+/// The results of [`AsyncPool::map`].
+#[must_use = "a stream does nothing until it is polled"]
+pub struct Map<R> {
+    shelf: Arc<Shelf<R>>,
+    /// None when it has ended.
+    run: Option<Running>,
+}
+
+type Running = Pin<Box<dyn Future<Output = Result<(), Refused>> + Send>>;
+
+impl<R> Map<R> {
+    /// Yields results in the order in which they come.
+    pub fn unordered(self) -> Self {
+        lock(&self.shelf.0).ordered = false;
+        self
+    }
+}
+
+impl<R> Stream for Map<R> {
+    type Item = Result<R, JoinError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        // A refusal ends the stream like a source without items.
+        if self.run.as_mut().is_some_and(|run| run.as_mut().poll(context).is_ready()) {
+            self.run = None;
+        }
+        match self.shelf.take(context.waker()) {
+            None if self.run.is_none() => Poll::Ready(None),
+            None => Poll::Pending,
+            result => Poll::Ready(result),
+        }
+    }
+}
+
+impl<R> fmt::Debug for Map<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Map").finish_non_exhaustive()
+    }
+}
+
+/// The sink of `for_each`: only panics are kept.
+#[derive(Default)]
+struct Panics(Mutex<(u64, Option<TaskPanic>)>);
+
+impl Panics {
+    fn take(&self) -> (u64, Option<TaskPanic>) {
+        std::mem::take(&mut *lock(&self.0))
+    }
+}
+
+impl Sink for Panics {
+    type Result = ();
+
+    fn number(&self) -> Option<u64> {
+        Some(0)
+    }
+
+    fn await_room(&self, _: &Waker) -> bool {
+        false
+    }
+
+    fn give_back(&self, _: u64) {}
+
+    fn deliver(&self, _: u64, result: Result<(), JoinError>) {
+        if let Err(JoinError::Panicked(panic)) = result {
+            let mut panics = lock(&self.0);
+            panics.0 += 1;
+            panics.1.get_or_insert(panic);
+        }
+    }
+}
+
+/// The sink of `map`: results wait here until they are taken out.
+struct Shelf<R>(Mutex<Results<R>>);
+
+struct Results<R> {
+    ordered: bool,
+    /// In order: the one with number `taken` is first, and those that are missing are `None`.
+    results: VecDeque<Option<Result<R, JoinError>>>,
+    /// How many numbers have been given out, and how many results taken out.
+    numbers: u64,
+    taken: u64,
+    room: u64,
+    /// Whoever takes them out, and a seat that waits for room.
+    taker: Option<Waker>,
+    seat: Option<Waker>,
+}
+
+impl<R> Shelf<R> {
+    fn new(room: usize) -> Self {
+        Shelf(Mutex::new(Results {
+            ordered: true,
+            results: VecDeque::new(),
+            numbers: 0,
+            taken: 0,
+            room: room as u64,
+            taker: None,
+            seat: None,
+        }))
+    }
+
+    /// The next result, or `waker` is woken when it is there.
+    fn take(&self, waker: &Waker) -> Option<Result<R, JoinError>> {
+        let mut results = lock(&self.0);
+        if let Some(Some(_)) = results.results.front() {
+            let result = results.results.pop_front().flatten();
+            results.taken += 1;
+            let seat = results.seat.take();
+            drop(results);
+            seat.into_iter().for_each(Waker::wake);
+            return result;
+        }
+        let old = results.taker.replace(waker.clone());
+        drop(results);
+        drop(old);
+        None
+    }
+}
+
+impl<R: Send + 'static> Sink for Arc<Shelf<R>> {
+    type Result = R;
+
+    fn number(&self) -> Option<u64> {
+        let mut results = lock(&self.0);
+        if results.numbers - results.taken >= results.room {
+            return None;
+        }
+        results.numbers += 1;
+        Some(results.numbers - 1)
+    }
+
+    fn await_room(&self, waker: &Waker) -> bool {
+        let mut results = lock(&self.0);
+        if results.numbers - results.taken < results.room {
+            return false;
+        }
+        let old = results.seat.replace(waker.clone());
+        drop(results);
+        drop(old);
+        true
+    }
+
+    fn give_back(&self, _: u64) {
+        lock(&self.0).numbers -= 1;
+    }
+
+    fn deliver(&self, number: u64, result: Result<R, JoinError>) {
+        let mut results = lock(&self.0);
+        if results.ordered {
+            let place = (number - results.taken) as usize;
+            while results.results.len() <= place {
+                results.results.push_back(None);
+            }
+            results.results[place] = Some(result);
+        } else {
+            results.results.push_back(Some(result));
+        }
+        let taker = results.taker.take();
+        drop(results);
+        taker.into_iter().for_each(Waker::wake);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

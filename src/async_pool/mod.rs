@@ -1,0 +1,461 @@
+//! `AsyncPool`: futures on tokio, in the words of `Pool`.
+
+mod futures; // what stands in the line, and how a driver begins with it
+mod runtime; // who drives it
+mod fn_pool; // one function, many arguments
+mod source; // the items of an iterator or a stream
+mod pull; // .. are pulled
+mod map; // .. and have results
+mod ends; // waiting for the end, in the words of `Control`
+
+use std::fmt;
+use std::future::Future;
+use std::ops::Deref;
+use std::panic::Location;
+use std::sync::Arc;
+
+use tokio::runtime::Handle;
+
+use self::futures::{Futures, Job, Spawned, pack};
+use crate::builder::{Builder, Started, WhenFull};
+use crate::control::Control;
+use crate::engine::{Engine, Held, Patience};
+use crate::error::{BuildError, Refused, SubmitError};
+use crate::handle::JoinHandle;
+
+pub use self::fn_pool::AsyncFnPool;
+pub use self::map::{Map, PullError};
+pub use self::source::{FromStream, Source, from_stream};
+
+/// How many futures may be in flight unless the builder is told.
+const IN_FLIGHT: usize = 1024;
+
+/// A pool of futures on tokio: at most so many in flight at once, a bounded queue before them, and
+/// everything else that [`Pool`](crate::Pool) has. A hundred thousand is a normal capacity.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// # #[tokio::main]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let pool = formic::AsyncPool::new(10_000);
+/// for _ in 0..1000 {
+///     pool.submit(async { tokio::time::sleep(Duration::from_millis(10)).await }).await?;
+/// }
+/// let answer = pool.spawn(async { 6 * 7 }).await?;
+/// assert_eq!(answer.await?, 42);
+/// pool.drain().await?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// `Clone` makes another handle of the same pool. When the last one is dropped the pool is closed, and
+/// what was accepted runs to its end, as long as the runtime lives. Figures, [`resize`](Control::resize),
+/// [`close`](Control::close), [`discard`](Control::discard) and [`reopen`](Control::reopen) come from
+/// [`Control`].
+///
+/// # How it runs
+///
+/// A few *drivers*, as many as the runtime has threads, poll all futures of the pool; each is one task
+/// of the runtime. A future so costs one allocation, no spawn, and no wake-up of the runtime while its
+/// driver is up. A future whose poll takes long holds up nobody as long as another thread of the
+/// runtime is free: its driver's other futures are polled by the other drivers meanwhile. Should all
+/// threads be busy so, everything waits, as it would with `tokio::spawn`: put work that computes or
+/// blocks on a [`Pool`](crate::Pool), and await its handle.
+///
+/// # Tasks that await tasks
+///
+/// A future of the pool may submit to it and await what it spawned, at any depth and however full the
+/// pool is. It never waits for a place, and if it awaits a task which has not been started, it takes it
+/// in and polls it as a part of itself, in its own place: one at a time, so that what runs stays
+/// within the capacity.
+///
+/// # Runtimes
+///
+/// Multi-thread and current-thread runtimes both work, also with `tokio::time::pause`. Futures must be
+/// `Send`: a `LocalSet` can use a pool, but its `!Send` futures cannot run on one. When the runtime
+/// shuts down, its futures are dropped where they stand: their handles say
+/// [`Cancelled`](crate::JoinError::Cancelled), and the pool is closed.
+#[derive(Clone)]
+#[doc(alias = "ants")]
+#[doc(alias = "goroutine")]
+#[doc(alias = "JoinSet")]
+pub struct AsyncPool {
+    shared: Arc<Started<Futures>>,
+}
+
+impl AsyncPool {
+    /// A pool with up to `workers` futures in flight, and the default settings of the
+    /// [builder](AsyncPool::builder), on the runtime that the caller is in.
+    ///
+    /// # Panics
+    ///
+    /// If `workers` is 0, and outside of a tokio runtime. The builder returns an error instead.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main]
+    /// # async fn main() {
+    /// let pool = formic::AsyncPool::new(100_000);
+    /// assert_eq!(pool.capacity(), 100_000);
+    /// # }
+    /// ```
+    #[must_use]
+    #[track_caller]
+    #[doc(alias = "NewPool")]
+    pub fn new(workers: usize) -> Self {
+        match AsyncPool::builder().workers(workers).build() {
+            Ok(pool) => pool,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// All settings. Unless it is told otherwise, 1024 futures may be in flight and 4096 queued.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::{AsyncPool, WhenFull};
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), formic::BuildError> {
+    /// let pool = AsyncPool::builder().workers(500).queue(0).when_full(WhenFull::Refuse).build()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn builder() -> Builder<AsyncPool> {
+        Builder::new().workers(IN_FLIGHT)
+    }
+
+    fn engine(&self) -> &Arc<Engine<Futures>> {
+        &self.shared.engine
+    }
+
+    // ---- Submitting -----------------------------------------------------------------------------
+
+    /// Hands a future over. Waits while the pool is full, if its policy is to wait: submitters enter in
+    /// order of arrival. Dropped while it waits, it gives its place back, and the future is dropped.
+    ///
+    /// # Errors
+    ///
+    /// [`SubmitError`] gives the future back: the pool is closed, it is full and
+    /// [refuses](WhenFull::Refuse), [too many](Builder::waiters) wait, or its runtime is gone.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = formic::AsyncPool::new(2);
+    /// let (sender, mut receiver) = tokio::sync::mpsc::channel(1);
+    /// pool.submit(async move { sender.send("done").await.unwrap() }).await?;
+    /// assert_eq!(receiver.recv().await, Some("done"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    #[doc(alias = "execute")]
+    #[doc(alias = "Go")]
+    pub fn submit<F>(
+        &self,
+        future: F,
+    ) -> impl Future<Output = Result<(), SubmitError<F>>> + Send + '_
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let job = Job::bare(future, Location::caller());
+        async move { self.enter(job).await.map_err(refuse) }
+    }
+
+    /// Hands a future over if there is a place for it now.
+    ///
+    /// # Errors
+    ///
+    /// [`SubmitError`] gives the future back; [`Refused::Full`] if there is no place.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::{AsyncPool, Refused};
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = AsyncPool::builder().workers(1).queue(0).build()?;
+    /// pool.try_submit(std::future::pending())?;
+    /// let error = pool.try_submit(std::future::pending()).unwrap_err();
+    /// assert_eq!(error.reason(), Refused::Full);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    #[doc(alias = "Nonblocking")]
+    pub fn try_submit<F>(&self, future: F) -> Result<(), SubmitError<F>>
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let job = Job::bare(future, Location::caller());
+        self.engine().submit(job, Patience::None).map_err(refuse)
+    }
+
+    /// Hands a future over from a thread that is in no runtime, and blocks it while the pool is full,
+    /// if its policy is to wait.
+    ///
+    /// # Errors
+    ///
+    /// [`SubmitError`] gives the future back: as [`submit`](AsyncPool::submit), and with
+    /// [`Refused::InRuntime`] on a thread that is in a runtime, because to block that could mean to wait
+    /// for ever. There, await `submit`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::AsyncPool;
+    ///
+    /// let runtime = tokio::runtime::Builder::new_multi_thread().build()?;
+    /// let pool = AsyncPool::builder().runtime(runtime.handle().clone()).build()?;
+    /// for number in 0..100 {
+    ///     pool.blocking_submit(async move { assert!(number < 100) })?;
+    /// }
+    /// runtime.block_on(pool.drain())?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[track_caller]
+    pub fn blocking_submit<F>(&self, future: F) -> Result<(), SubmitError<F>>
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        if Handle::try_current().is_ok() {
+            return Err(SubmitError::new(future, Refused::InRuntime));
+        }
+        let job = Job::bare(future, Location::caller());
+        self.engine().submit(job, self.shared.patience()).map_err(refuse)
+    }
+
+    /// Hands a future over, and waits for a place like [`submit`](AsyncPool::submit). Its result can be
+    /// awaited, or joined by a thread that is in no runtime; to
+    /// [cancel](JoinHandle::cancel) it drops the future where it stands.
+    ///
+    /// # Errors
+    ///
+    /// As [`submit`](AsyncPool::submit).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = formic::AsyncPool::new(2);
+    /// let never = pool.spawn(std::future::pending::<()>()).await?;
+    /// let answer = pool.spawn(async { 6 * 7 }).await?;
+    /// assert_eq!(answer.await?, 42);
+    /// assert!(never.cancel());
+    /// assert!(matches!(never.await, Err(formic::JoinError::Cancelled)));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn spawn<F>(
+        &self,
+        future: F,
+    ) -> impl Future<Output = Result<JoinHandle<F::Output>, SubmitError<F>>> + Send + '_
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        let parcel = pack(self.engine(), future, Location::caller());
+        async move {
+            let entered = self.enter(Job::spawned(&parcel)).await;
+            handle(parcel, entered.map_err(|(_job, refused)| refused))
+        }
+    }
+
+    /// As [`spawn`](AsyncPool::spawn), if there is a place now.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_submit`](AsyncPool::try_submit).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = formic::AsyncPool::new(2);
+    /// assert_eq!(pool.try_spawn(async { "at once" })?.await?, "at once");
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn try_spawn<F>(&self, future: F) -> Result<JoinHandle<F::Output>, SubmitError<F>>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        let parcel = pack(self.engine(), future, Location::caller());
+        let entered = self.engine().submit(Job::spawned(&parcel), Patience::None);
+        handle(parcel, entered.map_err(|(_job, refused)| refused))
+    }
+
+    /// Waits for a place and holds it, for a future that is only then made.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`]: as [`submit`](AsyncPool::submit).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = formic::AsyncPool::new(2);
+    /// let permit = pool.admit().await?;
+    /// let message = "fetched when there was a place for it";
+    /// assert_eq!(permit.spawn(async move { message.len() }).await?, 37);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn admit(&self) -> Result<AsyncPermit<'_>, Refused> {
+        self.engine().admit_async().await.map(|held| AsyncPermit { held })
+    }
+
+    /// Holds a place, if there is one now.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`]: as [`try_submit`](AsyncPool::try_submit).
+    pub fn try_admit(&self) -> Result<AsyncPermit<'_>, Refused> {
+        self.engine().admit(Patience::None).map(|held| AsyncPermit { held })
+    }
+
+    async fn enter(&self, job: Job) -> Result<(), (Job, Refused)> {
+        match self.shared.when_full {
+            WhenFull::Wait => self.engine().enter(job).await,
+            _ => self.engine().submit(job, Patience::None),
+        }
+    }
+}
+
+/// The refusal of a job that was made by [`Job::bare`] from an `F`.
+fn refuse<F>((job, refused): (Job, Refused)) -> SubmitError<F>
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    match job.into_future() {
+        Some(future) => SubmitError::new(future, refused),
+        None => unreachable!("the engine gives back the job that it was given"),
+    }
+}
+
+/// The handle of a future that was accepted, or the future.
+fn handle<F>(
+    parcel: Arc<Spawned<F>>,
+    entered: Result<(), Refused>,
+) -> Result<JoinHandle<F::Output>, SubmitError<F>>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    if let Err(refused) = entered
+        // Nobody else knows of the parcel, so what was packed is in it.
+        && let Some(future) = parcel.take().and_then(|packed| packed.0.take()?.into_future())
+    {
+        return Err(SubmitError::new(future, refused));
+    }
+    Ok(JoinHandle::new(parcel))
+}
+
+/// A place in an [`AsyncPool`], held for a future to come. Dropped, it gives the place back.
+#[must_use = "a permit that is dropped gives its place back"]
+pub struct AsyncPermit<'a> {
+    held: Held<'a, Futures>,
+}
+
+impl AsyncPermit<'_> {
+    /// Hands a future over. Cannot fail: the place is held, also in a pool that was closed meanwhile.
+    #[track_caller]
+    pub fn submit<F>(self, future: F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.held.put(Job::bare(future, Location::caller()));
+    }
+
+    /// As [`submit`](AsyncPermit::submit), with a handle.
+    #[track_caller]
+    pub fn spawn<F>(self, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        let parcel = pack(self.held.engine(), future, Location::caller());
+        self.held.put(Job::spawned(&parcel));
+        JoinHandle::new(parcel)
+    }
+}
+
+/// What builds a pool of futures: it may be given a runtime.
+macro_rules! runtime_setting {
+    () => {
+        /// The runtime to run on. Without this it is the one that `build` is called in.
+        pub fn runtime(mut self, runtime: Handle) -> Self {
+            self.runtime = Some(runtime);
+            self
+        }
+    };
+}
+pub(super) use runtime_setting;
+
+impl Builder<AsyncPool> {
+    runtime_setting!();
+
+    /// Builds the pool. Its drivers are started when they are first needed.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] names the setting that cannot be; [`BuildError::NoRuntime`] outside of a runtime.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::{AsyncPool, BuildError};
+    ///
+    /// assert!(matches!(AsyncPool::builder().build(), Err(BuildError::NoRuntime)));
+    /// ```
+    pub fn build(self) -> Result<AsyncPool, BuildError> {
+        let runtime = self.find_runtime()?;
+        let started = self.start(Futures::new(runtime))?;
+        Ok(AsyncPool { shared: Arc::new(started) })
+    }
+}
+
+impl<P> Builder<P> {
+    /// The runtime for a pool of futures, whose other settings are checked, too.
+    fn find_runtime(&self) -> Result<Handle, BuildError> {
+        if self.policy() == WhenFull::CallerRuns {
+            return Err(BuildError::CallerRuns);
+        }
+        let current = || Handle::try_current().map_err(|_| BuildError::NoRuntime);
+        self.runtime.clone().map_or_else(current, Ok)
+    }
+}
+
+impl Deref for AsyncPool {
+    type Target = Control;
+
+    fn deref(&self) -> &Control {
+        &self.shared.control
+    }
+}
+
+impl fmt::Debug for AsyncPool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AsyncPool").field("stats", &self.stats()).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for AsyncPermit<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AsyncPermit").finish_non_exhaustive()
+    }
+}

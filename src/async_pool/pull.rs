@@ -1,0 +1,365 @@
+//! Pulling: the pool takes the items of an iterator or a stream itself, so that nothing is queued.
+//!
+//! A *seat* is a future of the pool that takes an item, drives the future that the function makes of it,
+//! and takes the next. It holds one place for as long as there are items, and gives it up if others wait
+//! for one. The first seat has the pool begin with two more as soon as it has got an item, these do the
+//! same, and so on until the capacity is reached. Only one seat waits for an item; the others that find
+//! none are gone, and their places are free.
+
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use pin_project_lite::pin_project;
+
+use super::futures::{Futures, Job};
+use super::source::PollItems;
+use crate::engine::{Engine, Patience, contain};
+use crate::error::{JoinError, TaskPanic};
+
+/// So many items that are ready at once are taken in a row before others get a turn.
+const ITEMS_PER_POLL: usize = 32;
+/// A seat that got an item has so many more begun with.
+const FAN_OUT: usize = 2;
+/// After the pool had no place for one more seat, it is not asked again for so many items.
+const PAUSE: usize = 32;
+
+/// Where results go.
+pub(super) trait Sink: Send + Sync + 'static {
+    type Result: Send + 'static;
+
+    /// The number of one more result, if there is room for it.
+    fn number(&self) -> Option<u64>;
+
+    /// Has `waker` woken when there is room again. False if there is.
+    fn await_room(&self, waker: &Waker) -> bool;
+
+    /// That number is not used after all; it was the last one given out.
+    fn give_back(&self, number: u64);
+
+    fn deliver(&self, number: u64, result: Result<Self::Result, JoinError>);
+}
+
+/// What the seats of one source share.
+pub(super) struct Pull<S, F, K> {
+    engine: Arc<Engine<Futures>>,
+    function: F,
+    pub(super) sink: K,
+    items: Mutex<Items<S>>,
+    seats: Mutex<Seats>,
+    /// How many seats there are, to be read without the lock.
+    count: AtomicUsize,
+    /// Seats that wait in the line.
+    queued: AtomicUsize,
+    pause: AtomicUsize,
+    stop: AtomicBool,
+    /// Woken when no seat is left.
+    end: Mutex<Option<Waker>>,
+    origin: &'static Location<'static>,
+}
+
+struct Items<S> {
+    source: S,
+    /// No more items are taken.
+    over: bool,
+    /// .. although there may be some.
+    cut_off: bool,
+    /// The seat that waits for an item, or for room for its result.
+    waiter: Option<Waker>,
+}
+
+/// The wakers of all seats, so that they can be told to stop.
+#[derive(Default)]
+struct Seats {
+    wakers: Vec<Option<Waker>>,
+    vacant: Vec<usize>,
+}
+
+/// What a seat gets when it asks for an item.
+enum Next<T> {
+    Item(u64, T),
+    Wait,
+    Over,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<S, F, Fut, K> Pull<S, F, K>
+where
+    S: PollItems,
+    F: Fn(S::Item) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = K::Result> + Send + 'static,
+    K: Sink,
+{
+    pub(super) fn new(
+        engine: &Arc<Engine<Futures>>,
+        (source, function, sink): (S, F, K),
+        origin: &'static Location<'static>,
+    ) -> Arc<Self> {
+        Arc::new(Pull {
+            engine: Arc::clone(engine),
+            function,
+            sink,
+            items: Mutex::new(Items { source, over: false, cut_off: false, waiter: None }),
+            seats: Mutex::default(),
+            count: AtomicUsize::new(0),
+            queued: AtomicUsize::new(0),
+            pause: AtomicUsize::new(0),
+            stop: AtomicBool::new(false),
+            end: Mutex::default(),
+            origin,
+        })
+    }
+
+    /// One more seat.
+    pub(super) fn seat(self: &Arc<Self>) -> Seat<S, F, Fut, K> {
+        self.count.fetch_add(1, Ordering::Relaxed);
+        self.queued.fetch_add(1, Ordering::Relaxed);
+        Seat { pull: Arc::clone(self), item: None, number: 0, id: None }
+    }
+
+    /// The job of one more seat, for the line.
+    pub(super) fn job(self: &Arc<Self>) -> Job {
+        Job::bare(self.seat(), self.origin)
+    }
+
+    fn next(&self, context: &mut Context<'_>) -> Next<S::Item> {
+        let mut items = lock(&self.items);
+        if items.over || self.stop.load(Ordering::Relaxed) {
+            return Next::Over;
+        }
+        if self.engine.is_shut() {
+            (items.over, items.cut_off) = (true, true);
+            return Next::Over;
+        }
+        loop {
+            let Some(number) = self.sink.number() else {
+                let next = items.wait(context.waker());
+                if matches!(next, Next::Wait) && !self.sink.await_room(context.waker()) {
+                    continue;
+                }
+                return next;
+            };
+            let Poll::Ready(item) = items.source.poll_next(context) else {
+                self.sink.give_back(number);
+                return items.wait(context.waker());
+            };
+            items.over = item.is_none();
+            let waiter = items.waiter.take();
+            drop(items);
+            if let Some(waiter) = waiter
+                && !waiter.will_wake(context.waker())
+            {
+                // Perhaps there is more, and nobody else would tell.
+                waiter.wake();
+            }
+            return item.map_or(Next::Over, |item| Next::Item(number, item));
+        }
+    }
+
+    /// Whether items may be left, because the pool was closed.
+    pub(super) fn is_cut_off(&self) -> bool {
+        let items = lock(&self.items);
+        items.cut_off || !items.over
+    }
+
+    /// Has more seats begun with, if there are places for them.
+    fn grow(self: &Arc<Self>) {
+        for _ in 0..FAN_OUT {
+            let count = self.count.load(Ordering::Relaxed);
+            if !self.engine.may_run_more_than(count) {
+                return;
+            }
+            let pause = self.pause.load(Ordering::Relaxed);
+            if pause > 0 {
+                self.pause.store(pause - 1, Ordering::Relaxed);
+                return;
+            }
+            if !self.engine.offer(|| self.job()) {
+                self.pause.store(PAUSE, Ordering::Relaxed);
+                return;
+            }
+        }
+    }
+
+    /// Whether somebody else's task waits for the place of a seat.
+    fn is_in_the_way(&self) -> bool {
+        self.engine.has_queued_more_than(self.queued.load(Ordering::Relaxed))
+    }
+
+    /// Has every seat dropped.
+    pub(super) fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+        let seats = std::mem::take(&mut *lock(&self.seats));
+        seats.wakers.into_iter().flatten().for_each(Waker::wake);
+    }
+
+    /// Ready when no seat is left.
+    pub(super) fn poll_end(&self, context: &mut Context<'_>) -> Poll<()> {
+        // First the waker, then the look: the last one that leaves later wakes it.
+        let old = lock(&self.end).replace(context.waker().clone());
+        drop(old);
+        // Acquire: pairs with the AcqRel in `leave`.
+        if self.count.load(Ordering::Acquire) == 0 { Poll::Ready(()) } else { Poll::Pending }
+    }
+
+    fn settle(&self, waker: &Waker) -> usize {
+        self.queued.fetch_sub(1, Ordering::Relaxed);
+        let mut seats = lock(&self.seats);
+        let waker = Some(waker.clone());
+        match seats.vacant.pop() {
+            Some(id) => {
+                seats.wakers[id] = waker;
+                id
+            }
+            None => {
+                seats.wakers.push(waker);
+                seats.wakers.len() - 1
+            }
+        }
+    }
+
+    fn leave(&self, id: Option<usize>) {
+        if id.is_none() {
+            self.queued.fetch_sub(1, Ordering::Relaxed);
+        }
+        let mut seats = lock(&self.seats);
+        let mut waker = None;
+        if let Some(place) = id.and_then(|id| seats.wakers.get_mut(id)) {
+            waker = place.take();
+            seats.vacant.extend(id);
+        }
+        drop(seats);
+        drop(waker);
+        // AcqRel: the last one sees what the others have done.
+        if self.count.fetch_sub(1, Ordering::AcqRel) == 1 {
+            let waker = lock(&self.end).take();
+            waker.into_iter().for_each(Waker::wake);
+        }
+    }
+}
+
+impl<S> Items<S> {
+    /// One seat waits; others have no use for their place.
+    fn wait<T>(&mut self, waker: &Waker) -> Next<T> {
+        match &self.waiter {
+            Some(waiter) if !waiter.will_wake(waker) => Next::Over,
+            Some(_) => Next::Wait,
+            None => {
+                self.waiter = Some(waker.clone());
+                Next::Wait
+            }
+        }
+    }
+}
+
+pin_project! {
+    /// See the module's first lines.
+    pub(super) struct Seat<S, F, Fut, K>
+    where
+        S: PollItems,
+        F: Fn(S::Item) -> Fut,
+        F: Send,
+        F: Sync,
+        F: 'static,
+        Fut: Future<Output = K::Result>,
+        Fut: Send,
+        Fut: 'static,
+        K: Sink,
+    {
+        pull: Arc<Pull<S, F, K>>,
+        #[pin]
+        item: Option<Fut>,
+        number: u64,
+        // Its place among the wakers, from its first poll on.
+        id: Option<usize>,
+    }
+
+    impl<S, F, Fut, K> PinnedDrop for Seat<S, F, Fut, K>
+    where
+        S: PollItems,
+        F: Fn(S::Item) -> Fut,
+        F: Send,
+        F: Sync,
+        F: 'static,
+        Fut: Future<Output = K::Result>,
+        Fut: Send,
+        Fut: 'static,
+        K: Sink,
+    {
+        fn drop(this: Pin<&mut Self>) {
+            let mut this = this.project();
+            let cut_off = this.item.is_some();
+            contain(|| this.item.set(None));
+            if cut_off {
+                this.pull.sink.deliver(*this.number, Err(JoinError::Cancelled));
+            }
+            this.pull.leave(this.id.take());
+        }
+    }
+}
+
+impl<S, F, Fut, K> Future for Seat<S, F, Fut, K>
+where
+    S: PollItems,
+    F: Fn(S::Item) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = K::Result> + Send + 'static,
+    K: Sink,
+{
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let mut this = self.project();
+        let pull = &*this.pull;
+        if this.id.is_none() {
+            *this.id = Some(pull.settle(context.waker()));
+        }
+        for _ in 0..ITEMS_PER_POLL {
+            if pull.stop.load(Ordering::Relaxed) {
+                return Poll::Ready(());
+            }
+            if let Some(item) = this.item.as_mut().as_pin_mut() {
+                let result = match catch_unwind(AssertUnwindSafe(|| item.poll(context))) {
+                    Ok(Poll::Pending) => return Poll::Pending,
+                    Ok(Poll::Ready(result)) => Ok(result),
+                    Err(payload) => Err(panicked(payload, pull.origin)),
+                };
+                // What it owns is gone before its result shows.
+                contain(|| this.item.set(None));
+                pull.sink.deliver(*this.number, result);
+                if pull.is_in_the_way() {
+                    // It comes again when its turn has come; a closed pool has none for it.
+                    drop(pull.engine.submit(pull.job(), Patience::Until(None)));
+                    return Poll::Ready(());
+                }
+            }
+            let (number, item) = match pull.next(context) {
+                Next::Item(number, item) => (number, item),
+                Next::Wait => return Poll::Pending,
+                Next::Over => return Poll::Ready(()),
+            };
+            match catch_unwind(AssertUnwindSafe(|| (pull.function)(item))) {
+                Ok(future) => {
+                    *this.number = number;
+                    this.item.set(Some(future));
+                }
+                Err(payload) => pull.sink.deliver(number, Err(panicked(payload, pull.origin))),
+            }
+            pull.grow();
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
+
+fn panicked(
+    payload: Box<dyn std::any::Any + Send>,
+    origin: &'static Location<'static>,
+) -> JoinError {
+    JoinError::Panicked(TaskPanic::caught(payload, Some(origin)))
+}

@@ -1,0 +1,318 @@
+//! A cell: a future that a driver runs, and the waker of that future in one.
+//!
+//! | state   | it is                                   | becomes                                  |
+//! |---------|-----------------------------------------|------------------------------------------|
+//! | Ready   | in its list's queue, or about to be     | Polling, by whoever takes it out         |
+//! | Polling | being polled                            | Waiting; Again if it was woken meanwhile |
+//! | Again   | being polled, and to be polled again    | Ready                                    |
+//! | Waiting | nobody's, until it is woken             | Ready                                    |
+//! | Over    | ended or dropped: to wake it does nothing | Ready, if it is used again             |
+//!
+//! Only whoever made it Polling changes it from there on, so a future is polled by one driver at a
+//! time, although any of them may do it.
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::future::Future;
+use std::panic::Location;
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock, Weak};
+use std::task::{Context, Poll, Wake, Waker};
+
+use super::list::List;
+use super::run::{End, contain};
+use super::seat::Seat;
+use super::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use super::sync::{Mutex, lock};
+
+const READY: u8 = 0;
+const POLLING: u8 = 1;
+const AGAIN: u8 = 2;
+const WAITING: u8 = 3;
+const OVER: u8 = 4;
+
+/// What a driver knows of a cell.
+pub(crate) struct Header {
+    state: AtomicU8,
+    /// Where it stands in its list.
+    index: AtomicU32,
+    /// The list of the driver that began with it, for good.
+    home: OnceLock<Arc<List>>,
+    seat: OnceLock<Arc<Seat>>,
+}
+
+/// A future that says how it ended.
+pub(crate) trait Errand: Future<Output = End> + Send {
+    /// Has it counted as run by somebody who joins it, or not.
+    fn set_adopted(self: Pin<&mut Self>, adopted: bool);
+
+    /// Where it was submitted.
+    fn origin(&self) -> Option<&'static Location<'static>>;
+
+    /// What is to be counted when it is dropped before its end: nothing if it does that itself.
+    fn end_by_drop(&self) -> End;
+}
+
+/// See the module's first lines.
+pub(crate) struct Cell<F> {
+    header: Header,
+    /// Locked for as long as it is polled; nobody ever waits for it.
+    body: Mutex<Option<F>>,
+    /// Where it goes when it is over, to be used again.
+    stock: Option<Weak<Stock<F>>>,
+}
+
+/// Cells that wait for their next future.
+pub(crate) type Stock<F> = Mutex<Vec<Arc<Cell<F>>>>;
+
+/// A cell of whatever future.
+pub(crate) trait Runnable: Any + Send + Sync {
+    fn header(&self) -> &Header;
+
+    /// Polls the future with the cell's own waker. Its end, if it has come. May panic.
+    fn poll(self: Arc<Self>) -> Option<End>;
+
+    /// Polls the future for somebody else. May panic.
+    fn poll_for(&self, context: &mut Context<'_>) -> Option<End>;
+
+    fn set_adopted(&self, adopted: bool);
+
+    fn origin(&self) -> Option<&'static Location<'static>>;
+
+    /// Drops the future, and says how it is to be counted.
+    fn abandon(&self) -> End;
+
+    /// After its end.
+    fn put_away(self: Arc<Self>);
+
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
+}
+
+#[cfg(not(loom))]
+thread_local! {
+    /// The cell that this thread polls, the innermost if it polls one inside another.
+    static CURRENT: RefCell<Option<Arc<dyn Runnable>>> = const { RefCell::new(None) };
+}
+
+#[cfg(loom)]
+loom::thread_local! {
+    static CURRENT: RefCell<Option<Arc<dyn Runnable>>> = RefCell::new(None);
+}
+
+/// Polls a cell for somebody else, as the current one.
+pub(crate) fn poll_within(cell: &Arc<dyn Runnable>, context: &mut Context<'_>) -> Option<End> {
+    as_current(cell, || cell.poll_for(context))
+}
+
+fn as_current<R>(cell: &Arc<dyn Runnable>, poll: impl FnOnce() -> R) -> R {
+    struct Restore(Option<Arc<dyn Runnable>>);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            drop(CURRENT.with(|current| current.replace(self.0.take())));
+        }
+    }
+    let _restore = Restore(CURRENT.with(|current| current.replace(Some(Arc::clone(cell)))));
+    poll()
+}
+
+/// The seat of the cell that the calling thread polls.
+pub(crate) fn current_seat() -> Option<Arc<Seat>> {
+    let current = CURRENT.try_with(|current| current.borrow().clone()).ok()??;
+    Some(Arc::clone(current.header().seat.get_or_init(Arc::default)))
+}
+
+impl Header {
+    fn new() -> Self {
+        Header {
+            state: AtomicU8::new(READY),
+            index: AtomicU32::new(0),
+            home: OnceLock::new(),
+            seat: OnceLock::new(),
+        }
+    }
+
+    /// Gives it its place in its list.
+    pub(crate) fn settle(&self, home: &Arc<List>, index: u32) {
+        let own = self.home.get_or_init(|| Arc::clone(home));
+        debug_assert!(Arc::ptr_eq(own, home), "a cell has one home");
+        self.index.store(index, Ordering::Relaxed);
+        // Release: pairs with the Acquire of whoever wakes it, and reads where.
+        self.state.store(READY, Ordering::Release);
+    }
+
+    pub(crate) fn index(&self) -> u32 {
+        self.index.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn home(&self) -> Option<&Arc<List>> {
+        self.home.get()
+    }
+
+    /// Somebody wakes it.
+    fn wake(&self) {
+        let mut seen = self.state.load(Ordering::Acquire);
+        loop {
+            let next = match seen {
+                WAITING => READY,
+                POLLING => AGAIN,
+                _ => return,
+            };
+            // Release: what the waker's owner did is there for whoever polls. Acquire: pairs with
+            // the Release in `settle`.
+            let done = self.state.compare_exchange(seen, next, Ordering::AcqRel, Ordering::Acquire);
+            match done {
+                Ok(WAITING) => break,
+                Ok(_) => return,
+                Err(other) => seen = other,
+            }
+        }
+        if let Some(home) = self.home.get() {
+            home.push_ready(self.index());
+        }
+    }
+
+    fn begin_poll(&self) {
+        // Acquire: pairs with the Release in `wake`.
+        self.state.swap(POLLING, Ordering::AcqRel);
+    }
+
+    /// True if it must be polled again.
+    #[must_use]
+    fn end_poll(&self) -> bool {
+        let change = |from, to| {
+            self.state.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
+        };
+        // Otherwise it was woken meanwhile, or it is over because its driver is gone.
+        !change(POLLING, WAITING) && change(AGAIN, READY)
+    }
+
+    fn set_over(&self) {
+        self.state.store(OVER, Ordering::Release);
+    }
+}
+
+/// What came of a poll.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Polled {
+    Waits,
+    /// It was woken meanwhile, so it must be polled again.
+    Again,
+    Ended(End),
+}
+
+/// Polls a cell that was taken out of a list's queue. `run` calls what it is given, and contains its
+/// panic.
+pub(crate) fn poll(
+    cell: &Arc<dyn Runnable>,
+    run: impl FnOnce(&mut dyn FnMut() -> Option<End>) -> Option<End>,
+) -> Polled {
+    let header = cell.header();
+    header.begin_poll();
+    let end = as_current(cell, || run(&mut || Arc::clone(cell).poll()));
+    match end {
+        Some(end) => {
+            header.set_over();
+            if end == End::Panicked {
+                contain(|| {
+                    let _: End = cell.abandon();
+                });
+            }
+            Polled::Ended(end)
+        }
+        None if header.end_poll() => Polled::Again,
+        None => Polled::Waits,
+    }
+}
+
+/// Drops the future of a cell that nobody polls, and nobody will.
+pub(crate) fn abandon(cell: &Arc<dyn Runnable>) -> End {
+    cell.header().set_over();
+    let mut end = End::Cancelled;
+    contain(|| end = cell.abandon());
+    end
+}
+
+impl<F: Errand + 'static> Cell<F> {
+    pub(crate) fn new(body: F) -> Arc<Self> {
+        Arc::new(Cell { header: Header::new(), body: Mutex::new(Some(body)), stock: None })
+    }
+
+    /// A cell from the stock, or a new one for it.
+    pub(crate) fn from_stock(stock: &Arc<Stock<F>>, body: F) -> Arc<Self> {
+        let kept = lock(stock).pop();
+        let Some(cell) = kept else {
+            let stock = Some(Arc::downgrade(stock));
+            return Arc::new(Cell { header: Header::new(), body: Mutex::new(Some(body)), stock });
+        };
+        *lock(&cell.body) = Some(body);
+        cell
+    }
+
+    /// Takes out what has never been polled.
+    pub(crate) fn take(&self) -> Option<F> {
+        lock(&self.body).take()
+    }
+}
+
+impl<F: Errand + 'static> Runnable for Cell<F> {
+    fn header(&self) -> &Header {
+        &self.header
+    }
+
+    fn poll(self: Arc<Self>) -> Option<End> {
+        let waker = Waker::from(Arc::clone(&self));
+        self.poll_for(&mut Context::from_waker(&waker))
+    }
+
+    fn poll_for(&self, context: &mut Context<'_>) -> Option<End> {
+        let mut body = lock(&self.body);
+        // SAFETY: the body lies in an `Arc` and is not moved out of it once it has been polled: it is
+        // dropped in its place, and `take` is for those that never were.
+        let mut body = unsafe { Pin::new_unchecked(&mut *body) };
+        let Some(errand) = body.as_mut().as_pin_mut() else { return Some(End::Ghost) };
+        let Poll::Ready(end) = errand.poll(context) else { return None };
+        body.set(None);
+        Some(end)
+    }
+
+    fn set_adopted(&self, adopted: bool) {
+        let mut body = lock(&self.body);
+        // SAFETY: as in `poll_for`.
+        let body = unsafe { Pin::new_unchecked(&mut *body) };
+        if let Some(errand) = body.as_pin_mut() {
+            errand.set_adopted(adopted);
+        }
+    }
+
+    fn origin(&self) -> Option<&'static Location<'static>> {
+        lock(&self.body).as_ref().and_then(Errand::origin)
+    }
+
+    fn abandon(&self) -> End {
+        let mut body = lock(&self.body);
+        let end = body.as_ref().map_or(End::Counted, Errand::end_by_drop);
+        // SAFETY: as in `poll_for`.
+        unsafe { Pin::new_unchecked(&mut *body) }.set(None);
+        end
+    }
+
+    fn put_away(self: Arc<Self>) {
+        if let Some(stock) = self.stock.as_ref().and_then(Weak::upgrade) {
+            lock(&stock).push(self);
+        }
+    }
+
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
+    }
+}
+
+impl<F: Errand + 'static> Wake for Cell<F> {
+    fn wake(self: Arc<Self>) {
+        self.header.wake();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.header.wake();
+    }
+}
