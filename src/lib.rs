@@ -115,6 +115,7 @@ mod map; // .. of the items of an iterator
 mod fn_pool; // one function, many arguments
 mod multi; // several pools, used as one
 mod global; // one pool for the whole process
+mod semaphore; // so much of anything, for threads and futures
 #[cfg(feature = "tokio")]
 mod async_pool; // futures on tokio
 #[cfg_attr(not(feature = "tokio"), allow(dead_code, reason = "pools of futures use the rest"))]
@@ -132,7 +133,7 @@ pub use batch::Batch;
 pub use builder::{Builder, OnThreads, WhenFull, Workers};
 pub use control::Control;
 pub use error::{
-    BuildError, CallError, JoinError, NoSuchShard, PrestartError, Refused, ReopenError,
+    AcquireError, BuildError, CallError, JoinError, NoSuchShard, PrestartError, Refused, ReopenError,
     ResizeError, ShardErrors, StillRunning, SubmitError, TaskPanic,
 };
 pub use fn_pool::FnPool;
@@ -141,6 +142,7 @@ pub use handle::{JoinHandle, is_cancelled};
 pub use multi::{Balance, Multi, Shard};
 pub use pool::{Permit, Pool};
 pub use scope::{Scope, ScopedHandle};
+pub use semaphore::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
 pub use stats::Stats;
 

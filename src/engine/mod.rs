@@ -17,10 +17,10 @@ mod call; // .. who is called
 mod idle; // .. who rests, and who goes
 mod roster; // .. what each worker is doing
 mod run; // how it is called
-mod sync; // std or loom
+pub(crate) mod sync; // std or loom
 pub(crate) mod task; // what it is
 mod handle; // how its outcome gets to whoever waits for it
-mod wait; // how anybody waits
+pub(crate) mod wait; // how anybody waits
 mod worker; // the thread that takes it
 mod drive; // .. or the driver, which takes many
 mod driver; // .. polls them
@@ -36,7 +36,7 @@ mod decisions;
 mod faults;
 
 #[cfg(all(test, loom))]
-mod models;
+pub(crate) mod models;
 
 use std::collections::HashMap;
 use std::io;

@@ -1,6 +1,6 @@
 //! Waiting: one mechanism for threads and futures. A blocked thread is just another waker.
 //!
-//! Whoever waits has a [`Waiter`]; whoever decides the wait, always under the engine's lock, puts
+//! Whoever waits has a [`Waiter`]; whoever decides the wait, always under a lock of theirs, puts
 //! a [`Verdict`] into it and wakes it after the lock is free. To wake a parked thread costs
 //! thousands of times what the verdict costs, so a thread first looks around for a while.
 
@@ -21,7 +21,7 @@ pub(crate) const LOOK: Duration =
 pub(crate) enum Verdict {
     /// What was waited for is there; at the gate, a place is held for the waiter.
     Granted = 1,
-    /// The pool was closed.
+    /// Sent away: the pool or the semaphore was closed, or there will never be so much.
     Closed = 2,
 }
 

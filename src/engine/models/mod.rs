@@ -128,7 +128,7 @@ fn drain(engine: &Arc<Engine<Arc<Count>>>) {
 }
 
 /// Explores a model with up to two preemptions, or as many as `LOOM_MAX_PREEMPTIONS` says.
-fn explore(model: impl Fn() + Sync + Send + 'static) {
+pub(crate) fn explore(model: impl Fn() + Sync + Send + 'static) {
     explore_up_to(2, model);
 }
 

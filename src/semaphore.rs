@@ -1,0 +1,363 @@
+//! `Semaphore`: so much of something, given out in order of arrival, to threads and futures alike.
+//!
+//! It has a queue of its own beside the gate's: there each waits for one place, enters together
+//! with its task, and is let in by the pace of the workers. How anybody waits is the same for both,
+//! and is the engine's.
+
+use std::fmt;
+use std::mem::ManuallyDrop;
+use std::sync::Arc;
+use std::time::Duration;
+
+mod queue; // who may enter, and who waits
+mod wait; // .. as a thread or a future
+
+#[cfg(all(test, loom))]
+mod models;
+
+use self::queue::{Queue, Wake};
+use self::wait::Acquire;
+use crate::control::deadline;
+use crate::engine::contain;
+use crate::engine::sync::{Mutex, MutexGuard, lock};
+use crate::error::AcquireError;
+
+/// A weighted semaphore: permits that together weigh at most its size.
+///
+/// It bounds what a pool's capacity cannot: memory, connections, requests to one host, whatever the
+/// tasks of several pools, threads and futures share. A clone is another handle to the same
+/// semaphore.
+///
+/// - **In order of arrival.** Nobody overtakes: a small request that would fit waits behind a large
+///   one that does not, so a large one is never starved.
+/// - **For threads and futures.** Both wait in the same queue. A thread looks around for some
+///   microseconds before it is parked. A future that is dropped while it waits gives its place back.
+/// - **Nothing is lost.** A permit that is dropped, also by a panic, gives its weight back and wakes
+///   exactly those who now fit.
+/// - **Nothing hangs that cannot be.** To ask for more than the size is an error, also if the size
+///   became too small in the meantime.
+///
+/// A weight of `0` is always granted at once, also while others wait, unless the semaphore is
+/// closed: it takes nothing from anybody.
+///
+/// A task of a pool that waits in [`acquire`](Semaphore::acquire) **blocks its worker**: the pool
+/// does not know that it waits, and starts no other in its place. If the permits it waits for are
+/// held by tasks that are queued behind it, neither gets on. So acquire before you submit, and move
+/// the permit into the task, as in the second example.
+///
+/// # Examples
+///
+/// ```
+/// use formic::Semaphore;
+///
+/// let memory = Semaphore::new(64);
+/// let large = memory.acquire(60)?; // or try_acquire, acquire_timeout, acquire_async(60).await
+/// assert_eq!(memory.available(), 4);
+/// assert!(memory.try_acquire(10).is_err());
+/// drop(large);
+/// assert_eq!(memory.available(), 64);
+/// # Ok::<(), formic::AcquireError>(())
+/// ```
+///
+/// A permit that goes with a task:
+///
+/// ```
+/// use formic::{Pool, Semaphore};
+///
+/// let (pool, seats) = (Pool::new(8), Semaphore::new(3));
+/// for _ in 0..20 {
+///     let seat = seats.acquire(1)?.into_owned();
+///     pool.submit(move || {
+///         // Not more than three are here at once, though there are eight workers.
+///         drop(seat);
+///     })?;
+/// }
+/// pool.drain()?;
+/// assert_eq!(seats.available(), 3);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[doc(alias = "Weighted")]
+#[doc(alias = "NewWeighted")]
+#[doc(alias = "limiter")]
+#[derive(Clone)]
+pub struct Semaphore {
+    queue: Arc<Mutex<Queue>>,
+}
+
+impl Semaphore {
+    /// A semaphore of this size, with all of it free. Of a size of `0` nothing can be had until it
+    /// is [resized](Semaphore::resize).
+    #[doc(alias = "NewWeighted")]
+    #[must_use]
+    pub fn new(size: usize) -> Self {
+        Semaphore { queue: Arc::new(Mutex::new(Queue::new(size))) }
+    }
+
+    /// Waits until `weight` is free and it is the caller's turn.
+    ///
+    /// # Errors
+    ///
+    /// [`TooMany`](AcquireError::TooMany) at once if `weight` is above the size, or later if the
+    /// size falls below it; [`Closed`](AcquireError::Closed).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::{AcquireError, Semaphore};
+    ///
+    /// let connections = Semaphore::new(2);
+    /// let (first, second) = (connections.acquire(1)?, connections.acquire(1)?);
+    /// let waiting = std::thread::spawn({
+    ///     let connections = connections.clone();
+    ///     move || connections.acquire(2).map(|permit| permit.weight())
+    /// });
+    /// drop((first, second)); // only now there are two
+    /// assert_eq!(waiting.join().unwrap(), Ok(2));
+    /// # Ok::<(), AcquireError>(())
+    /// ```
+    #[doc(alias = "Acquire")]
+    #[doc(alias = "wait")]
+    pub fn acquire(&self, weight: usize) -> Result<SemaphorePermit<'_>, AcquireError> {
+        self.acquire_until(weight, None)
+    }
+
+    /// Takes `weight` if it is free and nobody waits. Never waits itself.
+    ///
+    /// # Errors
+    ///
+    /// [`NoPermits`](AcquireError::NoPermits) if there is not enough, or others wait;
+    /// [`TooMany`](AcquireError::TooMany); [`Closed`](AcquireError::Closed).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::{AcquireError, Semaphore};
+    ///
+    /// let semaphore = Semaphore::new(1);
+    /// let permit = semaphore.try_acquire(1)?;
+    /// assert_eq!(semaphore.try_acquire(1).unwrap_err(), AcquireError::NoPermits);
+    /// # Ok::<(), AcquireError>(())
+    /// ```
+    #[doc(alias = "TryAcquire")]
+    pub fn try_acquire(&self, weight: usize) -> Result<SemaphorePermit<'_>, AcquireError> {
+        self.queue().take(weight)?;
+        Ok(self.permit(weight))
+    }
+
+    /// As [`acquire`](Semaphore::acquire), but waits for no longer than `time`. Whoever gives up
+    /// makes room for those behind, as far as they fit.
+    ///
+    /// # Errors
+    ///
+    /// [`TimedOut`](AcquireError::TimedOut), and those of [`acquire`](Semaphore::acquire).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::{AcquireError, Semaphore};
+    /// use std::time::Duration;
+    ///
+    /// let semaphore = Semaphore::new(1);
+    /// let permit = semaphore.acquire(1)?;
+    /// let error = semaphore.acquire_timeout(1, Duration::from_millis(5)).unwrap_err();
+    /// assert_eq!(error, AcquireError::TimedOut);
+    /// # Ok::<(), AcquireError>(())
+    /// ```
+    #[doc(alias = "acquire_for")]
+    pub fn acquire_timeout(
+        &self,
+        weight: usize,
+        time: Duration,
+    ) -> Result<SemaphorePermit<'_>, AcquireError> {
+        self.acquire_until(weight, deadline(time))
+    }
+
+    /// As [`acquire`](Semaphore::acquire), without blocking a thread, on any executor. It stands in
+    /// the queue from the first poll on. Dropped while it waits, the future gives its place back,
+    /// and what it had been granted goes to the next.
+    ///
+    /// # Errors
+    ///
+    /// As [`acquire`](Semaphore::acquire).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use formic::{AcquireError, Semaphore};
+    /// # async fn example(requests: Semaphore) -> Result<(), AcquireError> {
+    /// let permit = requests.acquire_async(1).await?;
+    /// assert_eq!(permit.weight(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn acquire_async(&self, weight: usize) -> Result<SemaphorePermit<'_>, AcquireError> {
+        Acquire::new(self, weight).await
+    }
+
+    /// What is not held; `0` after the size was made smaller than that. While others wait it is
+    /// theirs: see [`waiting`](Semaphore::waiting).
+    #[must_use]
+    pub fn available(&self) -> usize {
+        self.queue().free()
+    }
+
+    /// How many threads and futures wait.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.queue().waiting()
+    }
+
+    /// What all permits may weigh together.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.queue().size()
+    }
+
+    /// Changes the size, at once in both directions. A larger one lets in those who now fit.
+    ///
+    /// With a smaller one the permits that are out stay valid: if they weigh more than the new size,
+    /// nobody else enters until enough of them have come back. Those who wait for more than the new
+    /// size get [`TooMany`](AcquireError::TooMany).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::Semaphore;
+    ///
+    /// let semaphore = Semaphore::new(4);
+    /// let (one, three) = (semaphore.acquire(1)?, semaphore.acquire(3)?);
+    /// semaphore.resize(2); // four are out, two more than there should be
+    /// drop(one);
+    /// assert_eq!(semaphore.available(), 0);
+    /// drop(three);
+    /// assert_eq!(semaphore.available(), 2);
+    /// # Ok::<(), formic::AcquireError>(())
+    /// ```
+    #[doc(alias = "add_permits")]
+    #[doc(alias = "forget_permits")]
+    pub fn resize(&self, size: usize) {
+        self.change(|queue, wake| queue.resize(size, wake));
+    }
+
+    /// Gives no more permits from now on, and releases all who wait with
+    /// [`Closed`](AcquireError::Closed). Permits that are out stay valid. To close it again does
+    /// nothing.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::{AcquireError, Semaphore};
+    ///
+    /// let semaphore = Semaphore::new(1);
+    /// semaphore.close();
+    /// assert_eq!(semaphore.acquire(1).unwrap_err(), AcquireError::Closed);
+    /// ```
+    pub fn close(&self) {
+        self.change(Queue::close);
+    }
+
+    /// Whether it was closed.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.queue().is_closed()
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        lock(&self.queue)
+    }
+
+    /// Decides under the lock, and wakes after it.
+    fn change<R>(&self, decide: impl FnOnce(&mut Queue, &mut Wake) -> R) -> R {
+        let mut wake = Wake::new();
+        let outcome = decide(&mut self.queue(), &mut wake);
+        // A waker is somebody else's code, and one that panics must not keep the others asleep.
+        wake.iter().for_each(|waiter| contain(|| waiter.wake()));
+        outcome
+    }
+
+    /// A permit for what has been taken.
+    fn permit(&self, weight: usize) -> SemaphorePermit<'_> {
+        SemaphorePermit { semaphore: self, weight }
+    }
+
+    fn give_back(&self, weight: usize) {
+        if weight > 0 {
+            self.change(|queue, wake| queue.give_back(weight, wake));
+        }
+    }
+}
+
+impl fmt::Debug for Semaphore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let queue = self.queue();
+        f.debug_struct("Semaphore")
+            .field("size", &queue.size())
+            .field("available", &queue.free())
+            .field("waiting", &queue.waiting())
+            .field("closed", &queue.is_closed())
+            .finish()
+    }
+}
+
+/// A part of a [`Semaphore`], held until it is dropped.
+#[derive(Debug)]
+#[must_use = "a permit that is dropped gives its weight back"]
+pub struct SemaphorePermit<'a> {
+    semaphore: &'a Semaphore,
+    weight: usize,
+}
+
+impl SemaphorePermit<'_> {
+    /// How much is held.
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        self.weight
+    }
+
+    /// The same permit with a handle of its own, so that it can go with a task or a thread.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::Semaphore;
+    ///
+    /// let semaphore = Semaphore::new(1);
+    /// let permit = semaphore.acquire(1)?.into_owned();
+    /// std::thread::spawn(move || drop(permit)).join().unwrap();
+    /// assert_eq!(semaphore.available(), 1);
+    /// # Ok::<(), formic::AcquireError>(())
+    /// ```
+    #[doc(alias = "acquire_owned")]
+    pub fn into_owned(self) -> OwnedSemaphorePermit {
+        let permit = ManuallyDrop::new(self);
+        OwnedSemaphorePermit { semaphore: permit.semaphore.clone(), weight: permit.weight }
+    }
+}
+
+impl Drop for SemaphorePermit<'_> {
+    fn drop(&mut self) {
+        self.semaphore.give_back(self.weight);
+    }
+}
+
+/// A [`SemaphorePermit`] that borrows nothing; see [`SemaphorePermit::into_owned`].
+#[derive(Debug)]
+#[must_use = "a permit that is dropped gives its weight back"]
+pub struct OwnedSemaphorePermit {
+    semaphore: Semaphore,
+    weight: usize,
+}
+
+impl OwnedSemaphorePermit {
+    /// How much is held.
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        self.weight
+    }
+}
+
+impl Drop for OwnedSemaphorePermit {
+    fn drop(&mut self) {
+        self.semaphore.give_back(self.weight);
+    }
+}

@@ -1,0 +1,120 @@
+//! Waiting for a permit: a thread until a time, or a future.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use super::{Semaphore, SemaphorePermit};
+use crate::engine::wait::{Mood, Verdict, Waiter, park_until};
+use crate::error::AcquireError;
+
+type Outcome<'a> = Result<SemaphorePermit<'a>, AcquireError>;
+
+impl Semaphore {
+    /// Blocks the calling thread until it has a permit, or its time is over.
+    pub(super) fn acquire_until(&self, weight: usize, deadline: Option<Instant>) -> Outcome<'_> {
+        match self.try_acquire(weight) {
+            Err(AcquireError::NoPermits) => {}
+            outcome => return outcome,
+        }
+        let waiter = Waiter::thread();
+        if !self.queue().take_or_wait(weight, &waiter)? {
+            return Ok(self.permit(weight));
+        }
+        let verdict = match waiter.look() {
+            Some(verdict) => verdict,
+            None => self.park(&waiter, deadline)?,
+        };
+        self.heed(verdict, &waiter, weight)
+    }
+
+    fn park(
+        &self,
+        waiter: &Arc<Waiter>,
+        deadline: Option<Instant>,
+    ) -> Result<Verdict, AcquireError> {
+        {
+            // Under the lock: a verdict that comes later wakes it, one that came before is there.
+            let _queue = self.queue();
+            waiter.set_mood(Mood::Parked);
+        }
+        loop {
+            if let Some(verdict) = waiter.verdict() {
+                return Ok(verdict);
+            }
+            if !park_until(deadline, None) {
+                let verdict = self.change(|queue, wake| queue.withdraw(waiter, wake));
+                return verdict.ok_or(AcquireError::TimedOut);
+            }
+        }
+    }
+
+    fn heed(&self, verdict: Verdict, waiter: &Arc<Waiter>, weight: usize) -> Outcome<'_> {
+        match verdict {
+            Verdict::Granted => Ok(self.permit(weight)),
+            Verdict::Closed => Err(self.queue().reason(waiter, weight)),
+        }
+    }
+}
+
+/// A future that is ready when there is a permit. Dropped, it leaves the queue, and a permit that
+/// it was given meanwhile goes back.
+pub(super) struct Acquire<'a> {
+    semaphore: &'a Semaphore,
+    weight: usize,
+    waiter: Option<Arc<Waiter>>,
+}
+
+impl<'a> Acquire<'a> {
+    pub(super) fn new(semaphore: &'a Semaphore, weight: usize) -> Self {
+        Acquire { semaphore, weight, waiter: None }
+    }
+
+    fn begin(&mut self, context: &Context<'_>) -> Poll<Outcome<'a>> {
+        match self.semaphore.try_acquire(self.weight) {
+            Err(AcquireError::NoPermits) => {}
+            outcome => return Poll::Ready(outcome),
+        }
+        // A waker is somebody else's code, so it is cloned before the lock is taken.
+        let waiter = Waiter::future(context.waker());
+        if !self.semaphore.queue().take_or_wait(self.weight, &waiter)? {
+            return Poll::Ready(Ok(self.semaphore.permit(self.weight)));
+        }
+        self.waiter = Some(waiter);
+        Poll::Pending
+    }
+}
+
+impl<'a> Future for Acquire<'a> {
+    type Output = Outcome<'a>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Outcome<'a>> {
+        let Some(waiter) = &self.waiter else {
+            return self.begin(context);
+        };
+        // First the waker, then the look: a verdict that comes later wakes it.
+        waiter.set_waker(context.waker());
+        let Some(verdict) = waiter.verdict() else {
+            return Poll::Pending;
+        };
+        let (semaphore, weight) = (self.semaphore, self.weight);
+        let outcome = semaphore.heed(verdict, waiter, weight);
+        self.waiter = None;
+        Poll::Ready(outcome)
+    }
+}
+
+impl Drop for Acquire<'_> {
+    fn drop(&mut self) {
+        let Some(waiter) = self.waiter.take() else {
+            return;
+        };
+        let verdict = self.semaphore.change(|queue, wake| queue.withdraw(&waiter, wake));
+        if let Some(verdict) = verdict {
+            // A permit is given back, and an error is nobody's any more.
+            drop(self.semaphore.heed(verdict, &waiter, self.weight));
+        }
+    }
+}
