@@ -10,6 +10,7 @@ use crate::control::Control;
 use crate::engine::{Engine, Hooks, MAX_WORKERS, Patience, Settings, Work};
 use crate::error::{BuildError, TaskPanic};
 use crate::fn_pool::{Calls, FnPool};
+use crate::growth::Growth;
 use crate::pool::{Closures, Pool};
 
 /// The queue of a pool that was not told otherwise.
@@ -89,6 +90,7 @@ pub struct Builder<P = Pool> {
     waiters: usize,
     when_full: WhenFull,
     keep_alive: Option<Duration>,
+    growth: Growth,
     preallocate: bool,
     prestart: usize,
     name: String,
@@ -127,6 +129,7 @@ impl<P> Builder<P> {
             waiters: usize::MAX,
             when_full: WhenFull::Wait,
             keep_alive: Some(KEEP_ALIVE),
+            growth: Growth::Eager,
             preallocate: false,
             prestart: 0,
             name: "formic".to_owned(),
@@ -236,6 +239,7 @@ impl<P> Builder<P> {
         if self.keep_alive == Some(Duration::ZERO) {
             return Err(BuildError::KeepAlive);
         }
+        let growth = self.growth.check(self.queue)?;
         check_thread(&self.name, self.stack_size)?;
         if self.preallocate {
             check_preallocate(self.queue, self.unlimited)?;
@@ -246,6 +250,7 @@ impl<P> Builder<P> {
             queue: self.queue.unwrap_or(usize::MAX),
             waiters: self.waiters,
             keep_alive: self.keep_alive,
+            growth,
             preallocate: self.preallocate,
             name: self.name.into(),
             stack_size: self.stack_size,
@@ -263,6 +268,12 @@ impl<P: OnThreads> Builder<P> {
     #[doc(alias = "MaxIdleWorkerDuration")]
     pub fn keep_alive(mut self, time: impl Into<Option<Duration>>) -> Self {
         self.keep_alive = time.into();
+        self
+    }
+
+    /// When workers are started and retire: for each task unless set, or by how full the queue is.
+    pub fn growth(mut self, growth: Growth) -> Self {
+        self.growth = growth;
         self
     }
 
@@ -447,6 +458,7 @@ impl<P> fmt::Debug for Builder<P> {
             .field("waiters", &self.waiters)
             .field("when_full", &self.when_full)
             .field("keep_alive", &self.keep_alive)
+            .field("growth", &self.growth)
             .field("preallocate", &self.preallocate)
             .field("prestart", &self.prestart)
             .field("name", &self.name)

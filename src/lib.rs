@@ -108,6 +108,7 @@
 
 mod pool; // closures on threads
 mod builder; // .. and every setting
+mod growth; // .. of them: how many workers there are
 mod handle; // .. and their results
 mod batch; // .. of a group of them
 mod scope; // .. of tasks that borrow
@@ -133,11 +134,12 @@ pub use batch::Batch;
 pub use builder::{Builder, OnThreads, WhenFull, Workers};
 pub use control::Control;
 pub use error::{
-    AcquireError, BuildError, CallError, JoinError, NoSuchShard, PrestartError, Refused, ReopenError,
-    ResizeError, ShardErrors, StillRunning, SubmitError, TaskPanic,
+    AcquireError, BuildError, CallError, JoinError, NoSuchShard, PrestartError, Refused,
+    ReopenError, ResizeError, ShardErrors, StillRunning, SubmitError, TaskPanic,
 };
 pub use fn_pool::FnPool;
 pub use global::{global, spawn, submit};
+pub use growth::Growth;
 pub use handle::{JoinHandle, is_cancelled};
 pub use multi::{Balance, Multi, Shard};
 pub use pool::{Permit, Pool};

@@ -18,16 +18,17 @@ impl<J> Crew<J> {
         if queued == 0 || !self.may_begin() {
             return;
         }
+        self.grow_by_load(acts);
         if !self.can_call() {
-            // Nothing changes that by itself, except time if a start has failed.
-            self.roster.quiet = self.no_start_before.is_none();
+            // Nothing changes that by itself, except time if a start has failed, and the load.
+            self.roster.quiet = self.no_start_before.is_none() && !self.may_grow();
             return;
         }
         // Those at work are through with short tasks in no time. One who is up, or looks every now
         // and then, is enough to notice if they are not.
         let watched = self.roster.alert() > 0 || self.roster.dozer().is_some();
         if self.pace.is_short() && watched {
-            self.roster.quiet = true;
+            self.roster.quiet = !self.may_grow();
             return;
         }
         if queued <= self.alert(tally) {
@@ -38,6 +39,7 @@ impl<J> Crew<J> {
 
     /// Calls as many workers as the line has tasks.
     pub(crate) fn call_all_needed(&mut self, acts: &mut Acts) {
+        self.grow_by_load(acts);
         loop {
             let tally = self.line.tally();
             let queued = tally.queued(self.line.published());
@@ -60,13 +62,20 @@ impl<J> Crew<J> {
         self.roster.alert() + between
     }
 
+    /// How many tasks stand in the line for which no worker is on its way.
+    pub(crate) fn uncovered(&self) -> usize {
+        let tally = self.line.tally();
+        tally.queued(self.line.published()).saturating_sub(self.alert(tally))
+    }
+
     fn can_call(&mut self) -> bool {
         let at_work = self.roster.count(Duty::Engaged) + self.roster.alert();
         let idle = self.roster.count(Duty::Idle) > 0 && at_work < self.limits.most_workers();
-        idle || self.can_start()
+        // By load, workers are started a step at a time.
+        idle || (self.limits.growth.is_none() && self.can_start())
     }
 
-    fn can_start(&mut self) -> bool {
+    pub(crate) fn can_start(&mut self) -> bool {
         if self.roster.workers() >= self.limits.most_workers() {
             return false;
         }
@@ -87,6 +96,7 @@ impl<J> Crew<J> {
     /// A thread could not be started for this place.
     pub(crate) fn could_not_start(&mut self, index: usize, acts: &mut Acts) {
         self.roster.remove(index);
+        self.gate.shut();
         self.no_start_before = now().checked_add(START_PAUSE);
         self.call_last_to_go(acts);
         self.serve_waiters(acts);

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::books::Books;
 use super::gate::Gate;
+use super::growth::ByLoad;
 use super::idle::Doze;
 use super::lane::MOST_BUSY;
 use super::line::{Line, Stretch};
@@ -31,6 +32,8 @@ pub(crate) struct Crew<J> {
     pub(crate) drainers: Vec<Arc<Waiter>>,
     pub(crate) doze: Doze,
     pub(crate) no_start_before: Option<Instant>,
+    /// How many workers are still to go because the load is low.
+    pub(crate) retiring: usize,
 }
 
 /// The settings that may change.
@@ -45,6 +48,8 @@ pub(crate) struct Limits {
     /// Workers that can be of use for tasks that never block.
     pub(crate) cores: usize,
     pub(crate) expires: bool,
+    /// How many workers there are by load, or one for each task.
+    pub(crate) growth: Option<ByLoad>,
     pub(crate) hands: Hands,
 }
 
@@ -130,6 +135,7 @@ impl<J> Crew<J> {
             drainers: Vec::new(),
             doze: Doze::default(),
             no_start_before: None,
+            retiring: 0,
         }
     }
 
@@ -142,11 +148,15 @@ impl<J> Crew<J> {
             return self.woke_alone(me, expired, acts);
         }
         let arrived = matches!(did, Did::Arrive(_));
+        let ended = matches!(did, Did::Run { .. } | Did::Drive { .. });
         self.note(me, did);
         if arrived {
             self.call_last_to_go(acts);
         }
         self.serve_waiters(acts);
+        if ended {
+            self.shrink_by_load(acts);
+        }
         self.decide(me, looked, acts)
     }
 
@@ -179,7 +189,7 @@ impl<J> Crew<J> {
     }
 
     pub(crate) fn decide(&mut self, me: usize, looked: bool, acts: &mut Acts) -> Next<J> {
-        if self.is_surplus() {
+        if self.is_surplus() || self.retires() {
             let next = self.leave(me);
             // Somebody may have counted on this worker.
             self.call_for_help(acts);
@@ -249,6 +259,7 @@ impl<J> Crew<J> {
 
     pub(crate) fn leave(&mut self, me: usize) -> Next<J> {
         self.roster.set(me, Duty::Leaving);
+        self.retiring = self.retiring.saturating_sub(1);
         Next::Leave
     }
 
@@ -271,7 +282,9 @@ impl<J> Crew<J> {
     pub(crate) fn calls_back(&mut self, me: usize) -> bool {
         let staying = self.roster.staying();
         let wanted = self.line.queued() > 0 || !self.can_spare_leaver();
-        let allowed = staying + self.roster.count(Duty::Starting) < self.limits.most_workers();
+        // By load, a worker that goes is not needed for a task as long as another one is here.
+        let allowed = self.limits.growth.is_none()
+            && staying + self.roster.count(Duty::Starting) < self.limits.most_workers();
         let needed = wanted && (allowed || staying == 0);
         if needed {
             self.roster.set(me, Duty::Asking);
@@ -282,9 +295,7 @@ impl<J> Crew<J> {
     /// A leaving worker that was not called back is gone.
     pub(crate) fn let_go(&mut self, me: usize, acts: &mut Acts) {
         self.roster.remove(me);
-        if self.roster.present() == 0 {
-            self.gate.shut();
-        }
+        self.gate.shut();
         self.serve_waiters(acts);
     }
 

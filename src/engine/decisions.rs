@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use super::crew::{Acts, Crew, Did, Hands, Limits, Next, Rest};
+use super::growth::ByLoad;
 use super::lane::Lane;
 use super::line::{Line, Stretch};
 use super::roster::Duty;
@@ -21,9 +22,18 @@ impl Trial {
     fn new(capacity: usize, minimum: usize) -> Self {
         let lane = Arc::new(Lane::new());
         let (queue, lookers, cores, expires) = (1000, 1, 2, true);
-        let hands = Hands::Threads;
-        let limits = Limits { capacity, minimum, queue, lookers, cores, expires, hands };
+        let (hands, growth) = (Hands::Threads, None);
+        let limits = Limits { capacity, minimum, queue, lookers, cores, expires, growth, hands };
         Trial { crew: Crew::new(Line::new(Arc::clone(&lane)), limits, usize::MAX), lane }
+    }
+
+    /// A crew that grows by two workers when more than three of ten tasks wait, and shrinks by two
+    /// below one.
+    fn by_load(capacity: usize, minimum: usize) -> Self {
+        let mut trial = Trial::new(capacity, minimum);
+        trial.crew.limits.queue = 10;
+        trial.crew.limits.growth = Some(ByLoad { step: 2, grow_at: 0.3, shrink_at: 0.1 });
+        trial
     }
 
     fn ask(&mut self, me: usize, did: Did<u32>) -> Next<u32> {
@@ -221,4 +231,73 @@ fn a_worker_at_the_lock_takes_the_task_of_one_who_waited() {
     let next = trial.crew.next(me, did, &mut acts);
     assert!(matches!(next, Next::Drive(2, _) | Next::Run(2)));
     assert!(acts.call.is_empty() && acts.start.is_empty(), "nobody else is needed");
+}
+
+#[test]
+fn by_load_workers_are_started_a_step_at_a_time() {
+    let mut trial = Trial::by_load(6, 0);
+    trial.crew.line.push(0);
+    let (_, next) = trial.arrive();
+    assert!(matches!(next, Next::Drive(0, _)));
+    let started: Vec<_> = (0..12).map(|job| trial.submit(job)).collect();
+    assert_eq!(started, [0, 0, 0, 2, 0, 2, 0, 1, 0, 0, 0, 0], "up to the capacity");
+    assert!(trial.crew.roster.quiet, "and then nobody looks any more");
+}
+
+#[test]
+fn by_load_short_tasks_do_not_hide_the_load() {
+    let (mut trial, me) = Trial::with_short_tasks(4);
+    trial.crew.limits.queue = 10;
+    trial.crew.limits.growth = Some(ByLoad { step: 2, grow_at: 0.3, shrink_at: 0.0 });
+    trial.submit(1);
+    let Next::Drive(1, _stretch) = trial.ask(me, Did::Look { found: true }) else {
+        panic!("there was a task")
+    };
+    let started: Vec<_> = (0..5).map(|job| trial.submit(job)).collect();
+    assert_eq!(started, [0, 0, 0, 2, 0]);
+}
+
+#[test]
+fn by_load_a_thread_that_could_not_be_started_is_not_counted_on() {
+    let mut trial = Trial::by_load(6, 0);
+    trial.crew.line.push(0);
+    let (_, next) = trial.arrive();
+    assert!(matches!(next, Next::Drive(0, _)));
+    assert_eq!((0..4).map(|job| trial.submit(job)).sum::<usize>(), 2);
+    for index in [1, 2] {
+        trial.crew.could_not_start(index, &mut Acts::default());
+    }
+    assert_eq!(trial.submit(4), 0, "not so soon after it failed");
+    trial.crew.no_start_before = None;
+    assert_eq!(trial.submit(5), 2, "but then again");
+}
+
+#[test]
+fn by_load_what_is_still_to_go_stays_if_the_load_has_risen() {
+    let mut trial = Trial::by_load(3, 0);
+    (0..3).for_each(|job| trial.crew.line.push(job));
+    let mut workers: Vec<_> = (0..3).map(|_| trial.arrive()).collect();
+    let mut end = |trial: &mut Trial| match workers.remove(0) {
+        (me, Next::Drive(_, stretch)) => trial.report(me, stretch),
+        _ => panic!("there was a task for each"),
+    };
+    assert!(matches!(end(&mut trial), Next::Leave), "nothing is left to do");
+    assert_eq!(trial.crew.retiring, 1, "and another one is to go");
+    trial.submit(3);
+    trial.submit(4);
+    assert!(matches!(end(&mut trial), Next::Drive(3, _)));
+    assert_eq!(trial.crew.retiring, 0);
+}
+
+#[test]
+fn by_load_the_last_worker_that_is_certain_stays() {
+    let mut trial = Trial::by_load(3, 0);
+    trial.crew.line.push(0);
+    let (me, next) = trial.arrive();
+    let Next::Drive(0, stretch) = next else { panic!("there was a task") };
+    let starting = trial.crew.roster.add(Duty::Starting);
+    assert!(!matches!(trial.report(me, stretch), Next::Leave), "the other may fail");
+    assert_eq!(trial.crew.retiring, 1, "it goes as soon as the other is here");
+    let next = trial.ask(starting, Did::Arrive(this_thread()));
+    assert!(matches!(next, Next::Leave));
 }

@@ -28,6 +28,7 @@ fn engine(
         queue: 1000,
         waiters: usize::MAX,
         keep_alive: Some(Duration::from_millis(1)),
+        growth: None,
         preallocate: false,
         name: "faults".into(),
         stack_size: None,

@@ -277,7 +277,12 @@ impl<J> Crew<J> {
 
     /// How many more tasks may enter.
     fn places(&self) -> usize {
-        let all = self.limits.capacity.saturating_add(self.limits.queue);
+        // By load, those count that are here: the others may never be started.
+        let workers = match self.limits.growth {
+            None => self.limits.capacity,
+            Some(_) => self.roster.workers().min(self.limits.capacity),
+        };
+        let all = workers.saturating_add(self.limits.queue);
         all.saturating_sub(self.pending()).saturating_sub(self.gate.permits)
     }
 }
@@ -304,8 +309,9 @@ mod tests {
 
     fn crew_with(waiters: usize) -> Crew<u32> {
         let (minimum, lookers, cores, expires) = (0, 1, 2, false);
-        let hands = Hands::Threads;
-        let limits = Limits { capacity: 1, minimum, queue: 8, lookers, cores, expires, hands };
+        let (hands, growth) = (Hands::Threads, None);
+        let limits =
+            Limits { capacity: 1, minimum, queue: 8, lookers, cores, expires, growth, hands };
         let mut crew = Crew::new(Line::new(Arc::new(Lane::new())), limits, waiters);
         crew.roster.add(Duty::Called);
         crew

@@ -14,6 +14,7 @@ mod line; // where it waits for a worker
 mod pace; // .. how long tasks take
 mod books; // .. and what became of every task
 mod call; // .. who is called
+mod growth; // .. how many there are, by load
 mod idle; // .. who rests, and who goes
 mod roster; // .. what each worker is doing
 mod run; // how it is called
@@ -55,6 +56,7 @@ use self::sync::{Arc as Shared, Mutex, MutexGuard, lock};
 
 pub(crate) use self::ends::Ended;
 pub(crate) use self::entry::{Held, Patience};
+pub(crate) use self::growth::ByLoad;
 pub(crate) use self::handle::{
     Joinable, Parcel, Slip, Unpack, block_on, help_out, is_cancelled, wait_for,
 };
@@ -118,6 +120,7 @@ pub(crate) struct Settings {
     pub(crate) queue: usize,
     pub(crate) waiters: usize,
     pub(crate) keep_alive: Option<Duration>,
+    pub(crate) growth: Option<ByLoad>,
     pub(crate) preallocate: bool,
     pub(crate) name: Arc<str>,
     pub(crate) stack_size: Option<usize>,
@@ -254,6 +257,7 @@ fn limits(settings: &Settings, hands: Hands) -> Limits {
         lookers: (cores / 2).max(1),
         cores,
         expires: settings.keep_alive.is_some(),
+        growth: settings.growth,
         hands,
     }
 }

@@ -50,6 +50,27 @@ pub enum BuildError {
     },
     /// `keep_alive(Duration::ZERO)`: workers would be gone before they could be reused.
     KeepAlive,
+    /// `growth` with a step of zero, which would change nothing.
+    GrowthStep,
+    /// `growth` with a mark that is no load: not from 0 to 1.
+    GrowthMark {
+        /// `"grow_at"` or `"shrink_at"`.
+        mark: &'static str,
+        /// What was asked for.
+        load: f64,
+    },
+    /// `growth` with `shrink_at` not below `grow_at`: the pool could not rest in between.
+    GrowthOrder {
+        /// Where it was to grow.
+        grow_at: f64,
+        /// Where it was to shrink.
+        shrink_at: f64,
+    },
+    /// `growth` by load for a queue without a load: its length is zero, or it has no bound.
+    GrowthQueue {
+        /// The queue that was asked for; `None` if it has no bound.
+        queue: Option<usize>,
+    },
     /// `preallocate` for a queue or a crew without a bound: there is no end to it.
     Preallocate {
         /// The setting that has no bound: `"queue_unbounded"` or `"unlimited"`.
@@ -96,6 +117,19 @@ impl fmt::Display for BuildError {
             BuildError::KeepAlive => f.write_str(
                 "keep_alive: zero leaves no worker to be reused; use None to keep them for good",
             ),
+            BuildError::GrowthStep => f.write_str("growth: a step of 0 would change nothing"),
+            BuildError::GrowthMark { mark, load } => {
+                write!(f, "growth: {mark} is {load}, and must be from 0.0 to 1.0")
+            }
+            BuildError::GrowthOrder { grow_at, shrink_at } => {
+                write!(f, "growth: shrink_at {shrink_at} must be below grow_at {grow_at}")
+            }
+            BuildError::GrowthQueue { queue: None } => {
+                f.write_str("growth: a queue without a bound has no load; set one with `queue`")
+            }
+            BuildError::GrowthQueue { queue: Some(queue) } => {
+                write!(f, "growth: a queue of {queue} has no load; make it longer with `queue`")
+            }
             BuildError::Preallocate { unbounded } => {
                 write!(f, "preallocate: nothing can be reserved for `{unbounded}`")
             }

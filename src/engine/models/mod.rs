@@ -24,6 +24,7 @@ use crate::engine::{
 };
 use crate::error::Refused;
 
+mod growth;
 mod handles;
 
 /// What the tasks of a model do: they count themselves, and how many run at once. The job
@@ -100,6 +101,7 @@ fn settings(capacity: usize, queue: usize) -> Settings {
         queue,
         waiters: usize::MAX,
         keep_alive: None,
+        growth: None,
         preallocate: false,
         name: "model".into(),
         stack_size: None,

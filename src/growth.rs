@@ -1,0 +1,89 @@
+//! Growth: when a pool starts and retires workers between its minimum and its capacity.
+
+use crate::engine::ByLoad;
+use crate::error::BuildError;
+
+/// When a pool starts workers, and when it lets them go: see [`Builder::growth`].
+///
+/// [`Builder::growth`]: crate::Builder::growth
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Growth {
+    /// A worker for each task, up to the capacity: a task never waits while a worker is idle or may
+    /// still be started. Idle workers go after [`keep_alive`](crate::Builder::keep_alive).
+    #[default]
+    Eager,
+    /// Workers by how full the queue is. The *load* is the number of queued tasks divided by the
+    /// length of the [`queue`](crate::Builder::queue).
+    ///
+    /// - A pool without a worker starts one, for the first task. To begin with more, give it a
+    ///   minimum: `workers(4..=32)`.
+    /// - When a task comes in and the load is above `grow_at`, `step` workers are started, up to the
+    ///   capacity. Nobody is started while a worker is idle, and a task does not count if a worker
+    ///   is on its way to take it: so a burst starts no more workers than it needs to bring the load
+    ///   down.
+    /// - When a worker has ended its task, or a run of short ones, and the load is below `shrink_at`,
+    ///   `step` workers retire, down to the minimum, or to one: that worker first, then idle ones,
+    ///   then those who end a task next. What is still to go stays if the load has risen again.
+    /// - [`keep_alive`](crate::Builder::keep_alive) holds as well, also for the last worker.
+    ///
+    /// Nothing ticks: a pool in which nothing happens does not change. A `shrink_at` of `0.0` leaves
+    /// it to `keep_alive` to let workers go, and a `grow_at` of `1.0` starts no second worker.
+    ///
+    /// A queued task may so **wait behind one that blocks** although more workers could be started,
+    /// for as long as the load stays low. This is for many tasks of about the same kind. Tasks that
+    /// wait for each other, other than by joining, need [`Growth::Eager`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::{Growth, Pool};
+    ///
+    /// let pool = Pool::builder()
+    ///     .workers(2..=8)
+    ///     .queue(100)
+    ///     .growth(Growth::ByLoad { step: 2, grow_at: 0.5, shrink_at: 0.1 })
+    ///     .build()?;
+    /// for _ in 0..20 {
+    ///     pool.submit(|| ())?;
+    /// }
+    /// assert_eq!(pool.workers(), 2); // twenty in a queue of a hundred are not much
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "expansionCoefficient")]
+    #[doc(alias = "reduceCoefficient")]
+    #[doc(alias = "elastic")]
+    ByLoad {
+        /// How many workers are started, or retire, at once.
+        #[doc(alias = "stepLength")]
+        step: usize,
+        /// Above this load the pool grows; from `0.0` to `1.0`.
+        grow_at: f64,
+        /// Below this load it shrinks; less than `grow_at`.
+        shrink_at: f64,
+    },
+}
+
+impl Growth {
+    /// What the engine is told, for a queue that can be measured.
+    pub(crate) fn check(self, queue: Option<usize>) -> Result<Option<ByLoad>, BuildError> {
+        let Growth::ByLoad { step, grow_at, shrink_at } = self else {
+            return Ok(None);
+        };
+        if step == 0 {
+            return Err(BuildError::GrowthStep);
+        }
+        for (mark, load) in [("grow_at", grow_at), ("shrink_at", shrink_at)] {
+            // What is not a number is in no range.
+            if !(0.0..=1.0).contains(&load) {
+                return Err(BuildError::GrowthMark { mark, load });
+            }
+        }
+        if shrink_at >= grow_at {
+            return Err(BuildError::GrowthOrder { grow_at, shrink_at });
+        }
+        match queue {
+            None | Some(0) => Err(BuildError::GrowthQueue { queue }),
+            Some(_) => Ok(Some(ByLoad { step, grow_at, shrink_at })),
+        }
+    }
+}
