@@ -1,0 +1,67 @@
+//! go-playground's units of work: a result to wait for, an error to look at, a unit to cancel.
+
+use std::error::Error;
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+use std::time::Duration;
+
+use formic::Pool;
+
+/// What a lookup answers: a value, or what went wrong. Any type will do, so errors are the task's own.
+type Answer = Result<String, String>;
+
+fn user(id: u32) -> Answer {
+    thread::sleep(Duration::from_millis(20)); // as if a connection had to be made
+    if id == 13 { Ok("Joey Bloggs".to_owned()) } else { Err(format!("there is no user {id}")) }
+}
+
+fn wait_for_a_connection(connection: &Receiver<()>) -> Answer {
+    loop {
+        if formic::is_cancelled() {
+            return Err("nobody wants to know any more".to_owned());
+        }
+        if connection.recv_timeout(Duration::from_millis(1)).is_ok() {
+            return Ok("connected".to_owned());
+        }
+    }
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let pool = Pool::new(2);
+
+    // Both run at once; each has a handle. Handles can be awaited, too.
+    let known = pool.spawn(|| user(13))?;
+    let unknown = pool.spawn(|| user(14))?;
+    let (known, unknown) = (known.join()?, unknown.join()?);
+    println!("13: {known:?}\n14: {unknown:?}");
+    assert_eq!(known.as_deref(), Ok("Joey Bloggs"));
+    assert!(unknown.is_err());
+
+    // Both workers wait for something that does not come, so the third unit is queued.
+    let (_nobody_sends, first) = mpsc::channel();
+    let (_nobody_sends_either, second) = mpsc::channel();
+    let first = pool.spawn(move || wait_for_a_connection(&first))?;
+    let second = pool.spawn(move || wait_for_a_connection(&second))?;
+    let third = pool.spawn(|| user(13))?;
+    while pool.busy() < 2 {
+        thread::yield_now();
+    }
+
+    // A unit that nobody has begun with is taken back, and never runs.
+    assert!(third.cancel());
+    let error = third.join().expect_err("it was cancelled");
+    println!("the third: {error}");
+    assert!(error.is_cancelled());
+
+    // A unit that runs is asked to stop, and what it makes of that is its outcome.
+    assert!(!first.cancel());
+    println!("the first: {:?}", first.join()?);
+
+    // Cancelled as soon as its handle is dropped.
+    drop(second.cancel_on_drop());
+    pool.drain()?;
+    let stats = pool.stats();
+    println!("{} were completed, {} cancelled", stats.completed, stats.cancelled);
+    assert_eq!((stats.completed, stats.cancelled), (4, 1));
+    Ok(())
+}

@@ -1,0 +1,109 @@
+//! Every example comes to a good end. They assert their outcome themselves; here they are run.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+use std::{env, fs, io, thread};
+
+use common::PATIENCE;
+use formic::Pool;
+
+/// What an example is called with, if it needs to be told something in order to come to an end.
+fn arguments(example: &str) -> &'static [&'static str] {
+    match example {
+        "hash_files" => &["examples"],
+        "http_server" => &["--demo"],
+        _ => &[],
+    }
+}
+
+#[test]
+fn every_example_comes_to_a_good_end() {
+    let examples = examples_in_the_folder();
+    assert!(examples.len() >= 10, "found only {examples:?}");
+
+    let failures: Vec<String> = Pool::new(4)
+        .map(examples, |example| run(&example).err().map(|error| format!("{example}: {error}")))
+        .filter_map(|outcome| outcome.expect("to run an example does not panic"))
+        .collect();
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// All of them, so that none can be forgotten: `examples/name.rs` and `examples/name/main.rs`.
+fn examples_in_the_folder() -> Vec<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+    let entries = fs::read_dir(folder).expect("there are examples");
+    let paths = entries.map(|entry| entry.expect("the folder can be read").path());
+    let examples = paths.filter(|path| {
+        path.extension().is_some_and(|extension| extension == "rs") || path.join("main.rs").exists()
+    });
+    let stem = |path: PathBuf| Some(path.file_stem()?.to_str()?.to_owned());
+    let mut names: Vec<String> = examples.filter_map(stem).collect();
+    names.sort();
+    names
+}
+
+fn run(example: &str) -> Result<(), String> {
+    let program = built(example);
+    if !program.exists() {
+        // Those for which a feature is needed are not built without it.
+        return match needs_a_feature(example) {
+            true => Ok(()),
+            false => Err("is not built; `cargo build --examples` does that".to_owned()),
+        };
+    }
+    let output = finish(&program, arguments(example)).map_err(|error| error.to_string())?;
+    if output.status.success() && !output.stdout.is_empty() {
+        return Ok(());
+    }
+    let (printed, errors) = (text(&output.stdout), text(&output.stderr));
+    Err(format!("{}\nstdout:\n{printed}\nstderr:\n{errors}", output.status))
+}
+
+/// Where cargo has put it: beside the folder of this test's own program.
+fn built(example: &str) -> PathBuf {
+    let test = env::current_exe().expect("this program has a path");
+    let profile = test.ancestors().nth(2).expect("it lies in target/<profile>/deps");
+    profile.join("examples").join(example).with_extension(env::consts::EXE_EXTENSION)
+}
+
+fn needs_a_feature(example: &str) -> bool {
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
+    let manifest = fs::read_to_string(manifest).expect("there is a manifest");
+    let name = format!("name = \"{example}\"");
+    let mut sections = manifest.split("[[example]]").skip(1);
+    sections.any(|section| section.contains(&name) && section.contains("required-features"))
+}
+
+/// Waits for the program's end; one that hangs is ended.
+fn finish(program: &Path, arguments: &[&str]) -> io::Result<Output> {
+    let mut child = Command::new(program)
+        .args(arguments)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    if !ends(&mut child)? {
+        child.kill()?;
+    }
+    child.wait_with_output()
+}
+
+/// What an example prints fits into the pipe, so it does not wait for somebody who reads.
+fn ends(child: &mut Child) -> io::Result<bool> {
+    let deadline = Instant::now() + PATIENCE;
+    while Instant::now() < deadline {
+        if child.try_wait()?.is_some() {
+            return Ok(true);
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    Ok(false)
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
