@@ -31,6 +31,29 @@ fn every_example_comes_to_a_good_end() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
+#[cfg(unix)] // elsewhere a path has backslashes, which are escaped
+#[test]
+fn the_hasher_says_what_sha256sum_says_and_goes_on_after_a_failure() {
+    let folder = env::temp_dir().join(format!("formic-hash-{}", std::process::id()));
+    fs::create_dir_all(folder.join("b")).expect("a folder for temporary files");
+    fs::write(folder.join("a"), "abc").expect("a file there");
+    fs::write(folder.join("b").join("empty"), "").expect("a file there");
+    let (missing, root) = (folder.join("missing"), folder.to_str().expect("a plain name"));
+
+    let arguments = [missing.to_str().expect("a plain name"), root];
+    let output = finish(&built("hash_files"), &arguments).expect("it is built");
+    fs::remove_dir_all(&folder).expect("it is ours");
+
+    // The first is the example of the standard, the second the hash of nothing.
+    let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+    let nothing = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+    let (a, empty) = (folder.join("a"), folder.join("b").join("empty"));
+    let expected = format!("{abc}  {}\n{nothing}  {}\n", a.display(), empty.display());
+    assert_eq!(text(&output.stdout), expected);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("missing"), "{}", text(&output.stderr));
+}
+
 /// All of them, so that none can be forgotten: `examples/name.rs` and `examples/name/main.rs`.
 fn examples_in_the_folder() -> Vec<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
