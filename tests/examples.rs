@@ -2,6 +2,10 @@
 
 mod common;
 
+#[cfg(unix)]
+use std::io::{BufRead, BufReader, Read, Write};
+#[cfg(unix)]
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -52,6 +56,38 @@ fn the_hasher_says_what_sha256sum_says_and_goes_on_after_a_failure() {
     assert_eq!(text(&output.stdout), expected);
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("missing"), "{}", text(&output.stderr));
+}
+
+#[cfg(unix)]
+#[test]
+fn the_web_server_stops_in_peace_when_it_is_interrupted() {
+    let mut server = Command::new(built("http_server"))
+        .args(["127.0.0.1:0", env!("CARGO_MANIFEST_DIR")])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it is built");
+    let mut output = BufReader::new(server.stdout.take().expect("it is piped"));
+    let mut line = String::new();
+    output.read_line(&mut line).expect("it says where it listens");
+    let (_, address) = line.trim_end().rsplit_once('/').expect("by its address");
+
+    let mut client = TcpStream::connect(address).expect("it listens");
+    client.write_all(b"GET /hello HTTP/1.1\r\nHost: me\r\n\r\n").expect("it reads");
+    let mut answer = [0; 15];
+    client.read_exact(&mut answer).expect("it answers");
+    assert_eq!(text(&answer), "HTTP/1.1 200 OK");
+
+    // The connection stays open, and does not keep the server from its end.
+    let pid = server.id().to_string();
+    let sent = Command::new("kill").args(["-INT", &pid]).status().expect("there is a kill");
+    assert!(sent.success());
+    let ended = ends(&mut server).expect("it can be waited for");
+    if !ended {
+        server.kill().expect("it is ours");
+    }
+    line.clear();
+    output.read_to_string(&mut line).expect("it says how it went");
+    assert!(ended && line.contains("all requests have been answered"), "{line}");
 }
 
 /// All of them, so that none can be forgotten: `examples/name.rs` and `examples/name/main.rs`.

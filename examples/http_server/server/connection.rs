@@ -1,0 +1,227 @@
+//! One connection, request by request, on one worker.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::time::{Duration, Instant};
+
+use super::Shared;
+use super::answer::{self, Connection as After, Status};
+use super::buffers::{Buffers, PIECE};
+use super::guests::Guest;
+use super::request::Request;
+use super::route;
+
+/// How long a client that has got its last answer may take to close.
+const FAREWELL: Duration = Duration::from_millis(500);
+
+/// Why there is no request.
+enum Stop {
+    /// The client has closed, or has said nothing for too long, or cannot be reached.
+    Gone,
+    /// The client is told, and then the connection is closed.
+    Refused(Status),
+}
+
+impl From<io::Error> for Stop {
+    fn from(_: io::Error) -> Self {
+        Stop::Gone
+    }
+}
+
+pub(super) fn serve(shared: &Shared, buffers: &mut Buffers, stream: TcpStream) {
+    let guest = shared.guests.enter(stream);
+    buffers.clear();
+    let mut connection = Connection { shared, guest, buffers, patience: None };
+    if let Err(Stop::Refused(status)) = connection.serve() {
+        connection.refuse(status);
+    }
+}
+
+/// Says that nothing more will be sent, and reads until the client has closed. To close while there
+/// is something unread would reset the connection, and the client might lose the last answer.
+pub(super) fn say_farewell(stream: &TcpStream) {
+    let deadline = Instant::now() + FAREWELL;
+    if stream.shutdown(Shutdown::Write).is_err() || stream.set_read_timeout(Some(FAREWELL)).is_err()
+    {
+        return;
+    }
+    let mut scrap = [0; 4096];
+    let mut stream = stream;
+    while let Ok(1..) = stream.read(&mut scrap) {
+        if Instant::now() > deadline {
+            return;
+        }
+    }
+}
+
+struct Connection<'a> {
+    shared: &'a Shared,
+    guest: Guest<'a>,
+    buffers: &'a mut Buffers,
+    /// The time limit for reading that the socket has now.
+    patience: Option<Duration>,
+}
+
+impl Connection<'_> {
+    fn serve(&mut self) -> Result<(), Stop> {
+        let settings = &self.shared.settings;
+        self.guest.stream().set_nodelay(true)?;
+        self.guest.stream().set_write_timeout(Some(settings.write_time))?;
+        let mut silence = settings.head_time;
+        loop {
+            let request = self.read_head(silence)?;
+            self.read_body(&request)?;
+            let after = self.after(&request);
+            self.answer(&request, after)?;
+            if after == After::Closes {
+                return Ok(());
+            }
+            silence = settings.idle_time;
+        }
+    }
+
+    /// Waits for `silence` at most until the request begins; from then on its time is limited.
+    fn read_head(&mut self, silence: Duration) -> Result<Request, Stop> {
+        let settings = &self.shared.settings;
+        let mut deadline = None;
+        loop {
+            let unread = self.buffers.unread();
+            let has_begun = !unread.is_empty();
+            if has_begun {
+                let head = &unread[..unread.len().min(settings.head)];
+                if let Some(request) = Request::parse(head).map_err(Stop::Refused)? {
+                    return Ok(request);
+                }
+                if head.len() == settings.head {
+                    return Err(Stop::Refused(Status::HEAD_TOO_LARGE));
+                }
+                let end = deadline.get_or_insert_with(|| Instant::now() + settings.head_time);
+                self.read_until(*end)?;
+            } else {
+                self.await_request(silence)?;
+            }
+        }
+    }
+
+    fn await_request(&mut self, silence: Duration) -> Result<(), Stop> {
+        self.guest.set_idle(true);
+        if self.shared.is_stopping() {
+            self.guest.read_no_more();
+        }
+        self.set_patience(silence)?;
+        let outcome = self.buffers.read_from(self.guest.stream());
+        self.guest.set_idle(false);
+        match outcome? {
+            0 => Err(Stop::Gone),
+            _ => Ok(()),
+        }
+    }
+
+    fn read_body(&mut self, request: &Request) -> Result<(), Stop> {
+        let settings = &self.shared.settings;
+        if request.body > settings.body {
+            return Err(Stop::Refused(Status::BODY_TOO_LARGE));
+        }
+        let whole = request.head + request.body;
+        if self.buffers.unread().len() >= whole {
+            return Ok(());
+        }
+        self.buffers.make_room(whole);
+        if request.expects_continue {
+            self.guest.stream().write_all(answer::CONTINUE)?;
+        }
+        let deadline = Instant::now() + settings.body_time;
+        while self.buffers.unread().len() < whole {
+            self.read_until(deadline)?;
+        }
+        Ok(())
+    }
+
+    /// Reads some more of a request that has begun.
+    fn read_until(&mut self, deadline: Instant) -> Result<(), Stop> {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(Stop::Refused(Status::TIMEOUT));
+        }
+        self.set_patience(left)?;
+        match self.buffers.read_from(self.guest.stream()) {
+            Ok(0) => Err(Stop::Gone),
+            Ok(_) => Ok(()),
+            Err(error) if is_timeout(&error) => Err(Stop::Refused(Status::TIMEOUT)),
+            Err(_) => Err(Stop::Gone),
+        }
+    }
+
+    /// The usual request finds the limit as it needs it, and spares the call.
+    fn set_patience(&mut self, time: Duration) -> io::Result<()> {
+        if self.patience != Some(time) {
+            self.guest.stream().set_read_timeout(Some(time))?;
+            self.patience = Some(time);
+        }
+        Ok(())
+    }
+
+    fn after(&self, request: &Request) -> After {
+        match request.keep_alive && !self.shared.is_stopping() {
+            true if request.is_old => After::StaysByRequest,
+            true => After::Stays,
+            false => After::Closes,
+        }
+    }
+
+    fn answer(&mut self, request: &Request, after: After) -> io::Result<()> {
+        let (bytes, output) = self.buffers.request(request.head + request.body);
+        let rest = route::route(&self.shared.settings, request, bytes, after, output);
+        self.send()?;
+        match rest {
+            Some((file, length)) => self.send_file(file, length),
+            None => Ok(()),
+        }
+    }
+
+    fn refuse(&mut self, status: Status) {
+        route::refuse(status, self.buffers.output());
+        if self.send().is_ok() {
+            say_farewell(self.guest.stream());
+        }
+    }
+
+    /// Sends what is in the output, in one call if the client keeps up. One that takes a little every
+    /// now and then has as much time as one that takes nothing.
+    fn send(&self) -> io::Result<()> {
+        let (mut stream, mut rest) = (self.guest.stream(), self.buffers.written());
+        let mut deadline = None;
+        loop {
+            match stream.write(rest) {
+                Ok(0) => return Err(ErrorKind::WriteZero.into()),
+                Ok(sent) if sent == rest.len() => return Ok(()),
+                Ok(sent) => rest = &rest[sent..],
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+            let now = Instant::now();
+            if now > *deadline.get_or_insert(now + self.shared.settings.write_time) {
+                return Err(ErrorKind::TimedOut.into());
+            }
+        }
+    }
+
+    /// A file that has become shorter meanwhile breaks the promise of the head, and the connection.
+    fn send_file(&mut self, mut file: File, mut left: u64) -> io::Result<()> {
+        while left > 0 {
+            let output = self.buffers.output();
+            let read = (&mut file).take(left.min(PIECE)).read_to_end(output)?;
+            if read == 0 {
+                return Err(ErrorKind::UnexpectedEof.into());
+            }
+            left -= read as u64;
+            self.send()?;
+        }
+        Ok(())
+    }
+}
+
+fn is_timeout(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
+}
