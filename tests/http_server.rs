@@ -229,7 +229,9 @@ fn a_slow_body_is_given_up() {
 #[test]
 fn silent_connections_keep_no_worker() {
     let server = start(Settings { head_time: SOON, ..settings() });
-    Client::connect(&server).await_end();
+    let mut silent = Client::connect(&server);
+    assert_eq!(silent.answer().status, 408);
+    silent.await_end();
     stop(server);
 
     let server = start(Settings { idle_time: SOON, ..settings() });

@@ -68,21 +68,21 @@ impl Connection<'_> {
         let settings = &self.shared.settings;
         self.guest.stream().set_nodelay(true)?;
         self.guest.stream().set_write_timeout(Some(settings.write_time))?;
-        let mut silence = settings.head_time;
+        let mut is_new = true;
         loop {
-            let request = self.read_head(silence)?;
+            let request = self.read_head(is_new)?;
             self.read_body(&request)?;
             let after = self.after(&request);
             self.answer(&request, after)?;
             if after == After::Closes {
                 return Ok(());
             }
-            silence = settings.idle_time;
+            is_new = false;
         }
     }
 
-    /// Waits for `silence` at most until the request begins; from then on its time is limited.
-    fn read_head(&mut self, silence: Duration) -> Result<Request, Stop> {
+    /// Waits for a request, and reads it as far as the empty line.
+    fn read_head(&mut self, is_new: bool) -> Result<Request, Stop> {
         let settings = &self.shared.settings;
         let mut deadline = None;
         loop {
@@ -99,22 +99,26 @@ impl Connection<'_> {
                 let end = deadline.get_or_insert_with(|| Instant::now() + settings.head_time);
                 self.read_until(*end)?;
             } else {
-                self.await_request(silence)?;
+                self.await_request(is_new)?;
             }
         }
     }
 
-    fn await_request(&mut self, silence: Duration) -> Result<(), Stop> {
+    /// Who has been answered before may leave in silence. Who has just come is told that it took too
+    /// long.
+    fn await_request(&mut self, is_new: bool) -> Result<(), Stop> {
+        let settings = &self.shared.settings;
         self.guest.set_idle(true);
         if self.shared.is_stopping() {
             self.guest.read_no_more();
         }
-        self.set_patience(silence)?;
+        self.set_patience(if is_new { settings.head_time } else { settings.idle_time })?;
         let outcome = self.buffers.read_from(self.guest.stream());
         self.guest.set_idle(false);
-        match outcome? {
-            0 => Err(Stop::Gone),
-            _ => Ok(()),
+        match outcome {
+            Ok(1..) => Ok(()),
+            Err(error) if is_new && is_timeout(&error) => Err(Stop::Refused(Status::TIMEOUT)),
+            _ => Err(Stop::Gone),
         }
     }
 

@@ -13,12 +13,12 @@ pub(crate) struct Settings {
     pub(crate) head: usize,
     /// Bytes of a request's body; more is answered with 413.
     pub(crate) body: usize,
-    /// How long a head may take, from its first byte; longer is answered with 408. A new connection
-    /// that says nothing for so long is closed.
+    /// How long a head may take, from its first byte, and a new connection until its first byte;
+    /// longer is answered with 408.
     pub(crate) head_time: Duration,
     /// How long a body may take; longer is answered with 408.
     pub(crate) body_time: Duration,
-    /// How long a connection may stay silent between two requests.
+    /// How long a connection may stay silent between two requests; longer, and it is closed.
     pub(crate) idle_time: Duration,
     /// How long the client may take to receive a piece of 64 KiB; one that is slower is left.
     pub(crate) write_time: Duration,
