@@ -37,12 +37,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     assert_eq!(known.as_deref(), Ok("Joey Bloggs"));
     assert!(unknown.is_err());
 
-    // Both workers wait for something that does not come, so the third unit is queued.
+    // Both workers wait for something that does not come, so the next units are queued.
     let (_nobody_sends, first) = mpsc::channel();
     let (_nobody_sends_either, second) = mpsc::channel();
     let first = pool.spawn(move || wait_for_a_connection(&first))?;
     let second = pool.spawn(move || wait_for_a_connection(&second))?;
-    let third = pool.spawn(|| user(13))?;
+    let (third, fourth) = (pool.spawn(|| user(13))?, pool.spawn(|| user(13))?);
     while pool.busy() < 2 {
         thread::yield_now();
     }
@@ -53,15 +53,23 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("the third: {error}");
     assert!(error.is_cancelled());
 
+    // Or all of those at once, whoever has their handles.
+    assert_eq!(pool.discard(), 1);
+    println!("the fourth: {:?}", fourth.join());
+
     // A unit that runs is asked to stop, and what it makes of that is its outcome.
     assert!(!first.cancel());
     println!("the first: {:?}", first.join()?);
 
-    // Cancelled as soon as its handle is dropped.
+    // The second is asked as soon as its handle is dropped.
     drop(second.cancel_on_drop());
     pool.drain()?;
     let stats = pool.stats();
     println!("{} were completed, {} cancelled", stats.completed, stats.cancelled);
-    assert_eq!((stats.completed, stats.cancelled), (4, 1));
+    assert_eq!((stats.completed, stats.cancelled), (4, 2));
+
+    // A pool that was drained can be opened again.
+    pool.reopen()?;
+    assert_eq!(pool.spawn(|| user(13))?.join()?.as_deref(), Ok("Joey Bloggs"));
     Ok(())
 }

@@ -37,8 +37,8 @@ fn main() -> Result<(), Box<dyn Error>> {
                 println!("fib({n}) = {number}");
                 results.push(number);
             }
-            Err(CallError::TimedOut) => {
-                println!("fib({n}): {}", CallError::<u32>::TimedOut);
+            Err(error @ CallError::TimedOut) => {
+                println!("fib({n}): {error}");
                 too_slow.push(n);
             }
             Ok(None) => unreachable!("nobody but the time limit cancels"),
