@@ -1,7 +1,7 @@
 //! go-playground's units of work: a result to wait for, an error to look at, a unit to cancel.
 
 use std::error::Error;
-use std::sync::mpsc::{self, Receiver};
+use std::sync::mpsc::{self, Sender};
 use std::thread;
 use std::time::Duration;
 
@@ -15,15 +15,13 @@ fn user(id: u32) -> Answer {
     if id == 13 { Ok("Joey Bloggs".to_owned()) } else { Err(format!("there is no user {id}")) }
 }
 
-fn wait_for_a_connection(connection: &Receiver<()>) -> Answer {
-    loop {
-        if formic::is_cancelled() {
-            return Err("nobody wants to know any more".to_owned());
-        }
-        if connection.recv_timeout(Duration::from_millis(1)).is_ok() {
-            return Ok("connected".to_owned());
-        }
+/// Says that it has begun, and waits for a connection that does not come.
+fn wait_for_a_connection(begun: &Sender<()>) -> Answer {
+    begun.send(()).map_err(|error| error.to_string())?;
+    while !formic::is_cancelled() {
+        thread::sleep(Duration::from_millis(1));
     }
+    Err("nobody wants to know any more".to_owned())
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -37,15 +35,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     assert_eq!(known.as_deref(), Ok("Joey Bloggs"));
     assert!(unknown.is_err());
 
-    // Both workers wait for something that does not come, so the next units are queued.
-    let (_nobody_sends, first) = mpsc::channel();
-    let (_nobody_sends_either, second) = mpsc::channel();
-    let first = pool.spawn(move || wait_for_a_connection(&first))?;
-    let second = pool.spawn(move || wait_for_a_connection(&second))?;
+    // Both workers wait, so the next units are queued.
+    let (begun, has_begun) = mpsc::channel();
+    let wait = || {
+        let begun = begun.clone();
+        move || wait_for_a_connection(&begun)
+    };
+    let (first, second) = (pool.spawn(wait())?, pool.spawn(wait())?);
     let (third, fourth) = (pool.spawn(|| user(13))?, pool.spawn(|| user(13))?);
-    while pool.busy() < 2 {
-        thread::yield_now();
-    }
+    has_begun.recv()?;
+    has_begun.recv()?;
 
     // A unit that nobody has begun with is taken back, and never runs.
     assert!(third.cancel());
