@@ -194,6 +194,22 @@ fn an_old_client_is_closed_unless_it_asks_to_stay() {
 }
 
 #[test]
+fn the_last_answer_arrives_although_more_was_asked() {
+    let server = start(settings());
+    for _ in 0..50 {
+        let mut client = Client::connect(&server);
+        let last = "GET /hello HTTP/1.1\r\nHost: me\r\nConnection: close\r\n\r\n";
+        // More than the server reads at once, so that some of it lies there when it closes.
+        let more = post("/echo", "too late").repeat(500);
+        client.try_send(format!("{}{last}{more}", get("/hello")).as_bytes());
+        assert_eq!(client.answer().status, 200);
+        assert!(client.answer().closes());
+        client.await_end();
+    }
+    stop(server);
+}
+
+#[test]
 fn a_slow_head_is_given_up_and_its_worker_is_free() {
     let server = start(Settings { connections: 1, head_time: SOON, ..settings() });
     let mut slow = Client::connect(&server);

@@ -33,8 +33,13 @@ pub(super) fn serve(shared: &Shared, buffers: &mut Buffers, stream: TcpStream) {
     let guest = shared.guests.enter(stream);
     buffers.clear();
     let mut connection = Connection { shared, guest, buffers, patience: None };
-    if let Err(Stop::Refused(status)) = connection.serve() {
-        connection.refuse(status);
+    let last_was_sent = match connection.serve() {
+        Ok(()) => true,
+        Err(Stop::Refused(status)) => connection.refuse(status).is_ok(),
+        Err(Stop::Gone) => false,
+    };
+    if last_was_sent {
+        say_farewell(connection.guest.stream());
     }
 }
 
@@ -64,6 +69,7 @@ struct Connection<'a> {
 }
 
 impl Connection<'_> {
+    /// Returns when the last answer has been sent.
     fn serve(&mut self) -> Result<(), Stop> {
         let settings = &self.shared.settings;
         self.guest.stream().set_nodelay(true)?;
@@ -184,11 +190,9 @@ impl Connection<'_> {
         }
     }
 
-    fn refuse(&mut self, status: Status) {
+    fn refuse(&mut self, status: Status) -> io::Result<()> {
         route::refuse(status, self.buffers.output());
-        if self.send().is_ok() {
-            say_farewell(self.guest.stream());
-        }
+        self.send()
     }
 
     /// Sends what is in the output, in one call if the client keeps up. One that takes a little every

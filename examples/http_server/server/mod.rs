@@ -118,10 +118,11 @@ fn start_workers(shared: &Arc<Shared>) -> io::Result<FnPool<TcpStream, ()>> {
 }
 
 /// A few more for those who were turned away: they have their answer, and get a moment to read it.
+/// Not too many at once, for each of them keeps a descriptor.
 fn start_farewells() -> io::Result<FnPool<TcpStream, ()>> {
     FnPool::builder()
         .workers(4)
-        .queue(1024)
+        .queue(256)
         .name("farewell")
         .build(|stream: TcpStream| connection::say_farewell(&stream))
         .map_err(io::Error::other)
