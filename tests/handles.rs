@@ -346,3 +346,12 @@ fn every_handle_resolves_when_its_pool_ends() {
     assert!(handles.iter().all(JoinHandle::is_finished));
     assert_eq!(handles.into_iter().map(|task| task.join().unwrap()).sum::<i32>(), 59 * 30);
 }
+
+#[test]
+fn what_goes_wrong_can_be_passed_on_between_threads() {
+    fn passes<E: std::error::Error + Send + Sync + 'static>() {}
+    passes::<formic::JoinError>();
+    passes::<formic::TaskPanic>();
+    passes::<formic::CallError<u32>>();
+    passes::<formic::SubmitError<u32>>();
+}

@@ -52,7 +52,8 @@ fn the_hook_is_told_what_panicked_and_where() {
     struct Reason(u32);
     let (sender, receiver) = mpsc::channel();
     let hook = move |panic: &TaskPanic| {
-        let reason = panic.payload().downcast_ref::<Reason>().map(|reason| reason.0);
+        let reason =
+            panic.with_payload(|payload| payload.downcast_ref::<Reason>().map(|reason| reason.0));
         let line = panic.location().map(|location| (location.file(), location.line()));
         let current = thread::current().name().map(str::to_owned);
         let texts = (panic.message().to_owned(), panic.worker().to_owned(), panic.to_string());

@@ -1,9 +1,11 @@
 //! Tasks without a result: cancelled, or panicked.
 
 use std::any::Any;
+use std::borrow::Cow;
 use std::error::Error;
 use std::fmt;
 use std::panic::Location;
+use std::sync::{Mutex, PoisonError};
 
 /// Why a task has no result.
 ///
@@ -23,15 +25,15 @@ use std::panic::Location;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum JoinError {
-    /// It was dropped before it was started: by its handle, by
-    /// [`discard`](crate::Control::discard), or with its pool.
+    /// It was dropped: by its handle, by [`discard`](crate::Control::discard), or with its pool. A
+    /// closure is dropped only before it was started, a future also while it runs.
     Cancelled,
     /// It panicked.
     Panicked(TaskPanic),
 }
 
 impl JoinError {
-    /// Whether the task was dropped before it was started.
+    /// Whether the task was dropped before its end.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         matches!(self, JoinError::Cancelled)
@@ -69,7 +71,7 @@ impl JoinError {
 impl fmt::Display for JoinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            JoinError::Cancelled => f.write_str("the task was cancelled before it was started"),
+            JoinError::Cancelled => f.write_str("the task was cancelled"),
             JoinError::Panicked(panic) => panic.fmt(f),
         }
     }
@@ -102,7 +104,9 @@ impl Error for JoinError {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct TaskPanic {
-    payload: Box<dyn Any + Send>,
+    /// In a lock, because it need not be `Sync`, and errors that are not are hard to pass on.
+    payload: Mutex<Box<dyn Any + Send>>,
+    message: Cow<'static, str>,
     worker: String,
     location: Option<&'static Location<'static>>,
 }
@@ -113,7 +117,8 @@ impl TaskPanic {
         worker: &str,
         location: Option<&'static Location<'static>>,
     ) -> Self {
-        TaskPanic { payload, worker: worker.to_owned(), location }
+        let message = message(&*payload);
+        TaskPanic { payload: Mutex::new(payload), message, worker: worker.to_owned(), location }
     }
 
     /// A panic that was caught on the calling thread.
@@ -127,28 +132,24 @@ impl TaskPanic {
 
     /// The panic's message, if it has one, as those of `panic!` and `assert!` do.
     pub fn message(&self) -> &str {
-        let payload = &*self.payload;
-        payload
-            .downcast_ref::<&'static str>()
-            .copied()
-            .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
-            .unwrap_or("a panic without a message")
+        &self.message
     }
 
-    /// What the task panicked with.
-    pub fn payload(&self) -> &(dyn Any + Send) {
-        &*self.payload
+    /// Looks at what the task panicked with, for panics that carry more than a message
+    /// (`std::panic::panic_any`).
+    pub fn with_payload<R>(&self, look: impl FnOnce(&(dyn Any + Send)) -> R) -> R {
+        look(&**self.payload.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// What the task panicked with, to keep.
     #[doc(alias = "into_panic")]
     pub fn into_payload(self) -> Box<dyn Any + Send> {
-        self.payload
+        self.payload.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Lets the panic go on in the calling thread.
     pub fn resume(self) -> ! {
-        std::panic::resume_unwind(self.payload)
+        std::panic::resume_unwind(self.into_payload())
     }
 
     /// The name of the thread that ran the task, such as `io-3`.
@@ -161,6 +162,14 @@ impl TaskPanic {
     pub fn location(&self) -> Option<&'static Location<'static>> {
         self.location
     }
+}
+
+fn message(payload: &(dyn Any + Send)) -> Cow<'static, str> {
+    if let Some(message) = payload.downcast_ref::<&'static str>() {
+        return Cow::Borrowed(message);
+    }
+    let message = payload.downcast_ref::<String>().cloned();
+    message.map_or(Cow::Borrowed("a panic without a message"), Cow::Owned)
 }
 
 impl fmt::Debug for TaskPanic {
