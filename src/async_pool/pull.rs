@@ -7,6 +7,7 @@
 //! none are gone, and their places are free.
 
 use std::future::Future;
+use std::num::NonZeroU32;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -75,7 +76,25 @@ struct Items<S> {
 #[derive(Default)]
 struct Seats {
     wakers: Vec<Option<Waker>>,
-    vacant: Vec<usize>,
+    vacant: Vec<NonZeroU32>,
+}
+
+impl Seats {
+    fn add(&mut self, waker: Waker) -> NonZeroU32 {
+        if let Some(id) = self.vacant.pop() {
+            self.wakers[id.get() as usize - 1] = Some(waker);
+            return id;
+        }
+        self.wakers.push(Some(waker));
+        NonZeroU32::MIN.saturating_add(self.wakers.len() as u32 - 1)
+    }
+
+    #[must_use]
+    fn remove(&mut self, id: NonZeroU32) -> Option<Waker> {
+        let waker = self.wakers.get_mut(id.get() as usize - 1)?.take();
+        self.vacant.push(id);
+        waker
+    }
 }
 
 /// What a seat gets when it asks for an item.
@@ -208,34 +227,16 @@ where
         if self.count.load(Ordering::Acquire) == 0 { Poll::Ready(()) } else { Poll::Pending }
     }
 
-    fn settle(&self, waker: &Waker) -> usize {
+    fn settle(&self, waker: &Waker) -> NonZeroU32 {
         self.queued.fetch_sub(1, Ordering::Relaxed);
-        let mut seats = lock(&self.seats);
-        let waker = Some(waker.clone());
-        match seats.vacant.pop() {
-            Some(id) => {
-                seats.wakers[id] = waker;
-                id
-            }
-            None => {
-                seats.wakers.push(waker);
-                seats.wakers.len() - 1
-            }
-        }
+        lock(&self.seats).add(waker.clone())
     }
 
-    fn leave(&self, id: Option<usize>) {
-        if id.is_none() {
-            self.queued.fetch_sub(1, Ordering::Relaxed);
+    fn leave(&self, id: Option<NonZeroU32>) {
+        match id {
+            Some(id) => drop(lock(&self.seats).remove(id)),
+            None => drop(self.queued.fetch_sub(1, Ordering::Relaxed)),
         }
-        let mut seats = lock(&self.seats);
-        let mut waker = None;
-        if let Some(place) = id.and_then(|id| seats.wakers.get_mut(id)) {
-            waker = place.take();
-            seats.vacant.extend(id);
-        }
-        drop(seats);
-        drop(waker);
         // AcqRel: the last one sees what the others have done.
         if self.count.fetch_sub(1, Ordering::AcqRel) == 1 {
             let waker = lock(&self.end).take();
@@ -277,7 +278,7 @@ pin_project! {
         item: Option<Fut>,
         number: u64,
         // Its place among the wakers, from its first poll on.
-        id: Option<usize>,
+        id: Option<NonZeroU32>,
     }
 
     impl<S, F, Fut, K> PinnedDrop for Seat<S, F, Fut, K>

@@ -38,7 +38,6 @@ pub(crate) struct Header {
     index: AtomicU32,
     /// The list of the driver that began with it, for good.
     home: OnceLock<Arc<List>>,
-    seat: OnceLock<Arc<Seat>>,
 }
 
 /// A future that says how it ended.
@@ -90,45 +89,53 @@ pub(crate) trait Runnable: Any + Send + Sync {
 
 #[cfg(not(loom))]
 thread_local! {
-    /// The cell that this thread polls, the innermost if it polls one inside another.
-    static CURRENT: RefCell<Option<Arc<dyn Runnable>>> = const { RefCell::new(None) };
+    /// What this thread polls, the innermost if it polls one inside another.
+    static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };
 }
 
 #[cfg(loom)]
 loom::thread_local! {
-    static CURRENT: RefCell<Option<Arc<dyn Runnable>>> = RefCell::new(None);
+    static CURRENT: RefCell<Option<Current>> = RefCell::new(None);
 }
 
-/// Polls a cell for somebody else, as the current one.
-pub(crate) fn poll_within(cell: &Arc<dyn Runnable>, context: &mut Context<'_>) -> Option<End> {
-    as_current(cell, || cell.poll_for(context))
+/// What a thread polls: a cell of a list, or one that was taken in and has this seat.
+enum Current {
+    Listed(Arc<dyn Runnable>),
+    TakenIn(Arc<Seat>),
 }
 
-fn as_current<R>(cell: &Arc<dyn Runnable>, poll: impl FnOnce() -> R) -> R {
-    struct Restore(Option<Arc<dyn Runnable>>);
+/// Polls a cell for somebody who has taken it in.
+pub(crate) fn poll_within(
+    cell: &Arc<dyn Runnable>,
+    seat: &Arc<Seat>,
+    context: &mut Context<'_>,
+) -> Option<End> {
+    as_current(Current::TakenIn(Arc::clone(seat)), || cell.poll_for(context))
+}
+
+fn as_current<R>(current: Current, poll: impl FnOnce() -> R) -> R {
+    struct Restore(Option<Current>);
     impl Drop for Restore {
         fn drop(&mut self) {
             drop(CURRENT.with(|current| current.replace(self.0.take())));
         }
     }
-    let _restore = Restore(CURRENT.with(|current| current.replace(Some(Arc::clone(cell)))));
+    let _restore = Restore(CURRENT.with(|outer| outer.replace(Some(current))));
     poll()
 }
 
 /// The seat of the cell that the calling thread polls.
 pub(crate) fn current_seat() -> Option<Arc<Seat>> {
-    let current = CURRENT.try_with(|current| current.borrow().clone()).ok()??;
-    Some(Arc::clone(current.header().seat.get_or_init(Arc::default)))
+    let seat = |current: &Current| match current {
+        Current::Listed(cell) => Some(cell.header().home()?.seat(cell.header().index())),
+        Current::TakenIn(seat) => Some(Arc::clone(seat)),
+    };
+    CURRENT.try_with(|current| current.borrow().as_ref().and_then(seat)).ok().flatten()
 }
 
 impl Header {
     fn new() -> Self {
-        Header {
-            state: AtomicU8::new(READY),
-            index: AtomicU32::new(0),
-            home: OnceLock::new(),
-            seat: OnceLock::new(),
-        }
+        Header { state: AtomicU8::new(READY), index: AtomicU32::new(0), home: OnceLock::new() }
     }
 
     /// Gives it its place in its list.
@@ -208,7 +215,8 @@ pub(crate) fn poll(
 ) -> Polled {
     let header = cell.header();
     header.begin_poll();
-    let end = as_current(cell, || run(&mut || Arc::clone(cell).poll()));
+    let end =
+        as_current(Current::Listed(Arc::clone(cell)), || run(&mut || Arc::clone(cell).poll()));
     match end {
         Some(end) => {
             header.set_over();

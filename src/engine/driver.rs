@@ -3,6 +3,7 @@
 //! It knows nothing of the runtime that runs it: that calls [`Driver::turn`], and calls it again when
 //! the driver is woken.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::task::Context;
@@ -14,6 +15,7 @@ use super::list::{Board, List};
 use super::run::{Counts, End, contain};
 use super::worker::{Kind, enter};
 use super::{Engine, Work};
+use crate::error::TaskPanic;
 
 /// After so many polls a driver asks the line for more tasks and tells which have ended.
 const POLLS_PER_REFILL: usize = 32;
@@ -152,16 +154,12 @@ impl<W: Drives> Driver<W> {
 
     /// Polls a cell. If it has ended and is one of its own, it has still to leave the list.
     fn poll(&mut self, cell: &Arc<dyn Runnable>) -> Option<u32> {
-        let polled = cell::poll(cell, |poll| {
-            let mut pending = false;
-            let end = self.engine.hooks().run(self.engine.name(), cell.origin(), || match poll() {
-                Some(end) => end,
-                None => {
-                    pending = true;
-                    End::Counted
-                }
-            });
-            (!pending).then_some(end)
+        let polled = cell::poll(cell, |poll| match catch_unwind(AssertUnwindSafe(poll)) {
+            Ok(end) => end,
+            Err(payload) => {
+                let panic = TaskPanic::new(payload, self.engine.name(), cell.origin());
+                Some(self.engine.hooks().tell_panic(panic))
+            }
         });
         let header = cell.header();
         match polled {

@@ -4,11 +4,12 @@
 //! driver is up it may be busy with a future that takes its time, so another driver that sleeps is
 //! woken to help, one at a time: any driver may poll any future.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, OnceLock, Weak};
 use std::task::Waker;
 
 use super::cell::Runnable;
+use super::seat::Seat;
 use super::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use super::sync::{Mutex, Padded, lock};
 
@@ -25,6 +26,8 @@ struct State {
     cells: Vec<Option<Arc<dyn Runnable>>>,
     vacant: Vec<u32>,
     ready: VecDeque<u32>,
+    /// The seats of those that have taken others in.
+    seats: HashMap<u32, Arc<Seat>>,
     asleep: bool,
     waker: Option<Waker>,
 }
@@ -160,6 +163,11 @@ impl List {
         }
     }
 
+    /// The seat of a cell.
+    pub(crate) fn seat(&self, index: u32) -> Arc<Seat> {
+        Arc::clone(lock(&self.state).seats.entry(index).or_default())
+    }
+
     pub(crate) fn live(&self) -> usize {
         let state = lock(&self.state);
         state.cells.len() - state.vacant.len()
@@ -223,6 +231,9 @@ impl State {
         let cell = self.cells[index as usize].take();
         if cell.is_some() {
             self.vacant.push(index);
+            if !self.seats.is_empty() {
+                self.seats.remove(&index);
+            }
         }
         cell
     }

@@ -71,10 +71,7 @@ impl Hooks {
     ) -> End {
         match catch_unwind(AssertUnwindSafe(task)) {
             Ok(end) => end,
-            Err(payload) => {
-                self.tell_panic(TaskPanic::new(payload, worker, origin));
-                End::Panicked
-            }
+            Err(payload) => self.tell_panic(TaskPanic::new(payload, worker, origin)),
         }
     }
 
@@ -92,11 +89,12 @@ impl Hooks {
 
     /// Without a hook there is nothing to do: Rust printed the panic when it began.
     #[cold]
-    fn tell_panic(&self, panic: TaskPanic) {
+    pub(crate) fn tell_panic(&self, panic: TaskPanic) -> End {
         if let Some(hook) = &self.on_panic {
             contain(|| hook(&panic));
         }
         contain(|| drop(panic));
+        End::Panicked
     }
 }
 

@@ -29,7 +29,10 @@ pub(crate) struct TakenIn<R> {
     parcel: Arc<dyn Joinable<R>>,
     /// None when it has ended.
     cell: Option<Arc<dyn Runnable>>,
+    /// Where it sits.
     seat: Arc<Seat>,
+    /// Its own, for one that it takes in.
+    inner: Arc<Seat>,
 }
 
 impl<R> TakenIn<R> {
@@ -43,14 +46,17 @@ impl<R> TakenIn<R> {
             return None;
         }
         // From here on the seat is freed with it.
-        let mut taken = TakenIn { parcel: Arc::clone(parcel), cell: None, seat };
+        let mut taken =
+            TakenIn { parcel: Arc::clone(parcel), cell: None, seat, inner: Arc::default() };
         taken.cell = Arc::clone(parcel).take_in();
         taken.cell.is_some().then_some(taken)
     }
 
     /// True if it has ended, and its outcome is there.
     pub(crate) fn poll(&mut self, context: &mut Context<'_>) -> bool {
-        let ended = self.cell.as_ref().is_none_or(|cell| poll_within(cell, context).is_some());
+        let inner = &self.inner;
+        let ended =
+            self.cell.as_ref().is_none_or(|cell| poll_within(cell, inner, context).is_some());
         if ended {
             self.cell = None;
         }
