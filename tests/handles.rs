@@ -12,7 +12,9 @@ use std::thread;
 use std::time::Duration;
 
 use common::{Door, block_on, eventually, hold_workers, hush_quiet_threads, join, poll_once};
-use formic::{JoinError, JoinHandle, Pool, Refused, Stats, WhenFull};
+use formic::{
+    CallError, JoinError, JoinHandle, Pool, Refused, Stats, SubmitError, TaskPanic, WhenFull,
+};
 
 fn pool_of(workers: usize, queue: usize) -> Pool {
     hush_quiet_threads();
@@ -350,8 +352,8 @@ fn every_handle_resolves_when_its_pool_ends() {
 #[test]
 fn what_goes_wrong_can_be_passed_on_between_threads() {
     fn passes<E: std::error::Error + Send + Sync + 'static>() {}
-    passes::<formic::JoinError>();
-    passes::<formic::TaskPanic>();
-    passes::<formic::CallError<u32>>();
-    passes::<formic::SubmitError<u32>>();
+    passes::<JoinError>();
+    passes::<TaskPanic>();
+    passes::<CallError<u32>>();
+    passes::<SubmitError<u32>>();
 }
