@@ -153,7 +153,7 @@ fn a_panic_goes_to_the_handle_and_not_to_the_hook() {
     let hooked = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&hooked);
     let builder = Pool::builder().name("quiet").workers(1);
-    let hook = move |_: &formic::TaskPanic| {
+    let hook = move |_: &TaskPanic| {
         count.fetch_add(1, Ordering::SeqCst);
     };
     let pool = builder.on_panic(hook).build().unwrap();
