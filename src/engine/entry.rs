@@ -388,8 +388,10 @@ impl<'a, W: Work> AtGate<'a, W> {
             if crew.is_clear() {
                 return Poll::Ready(Ok(Place::Now(crew)));
             }
-            let waiter = || Waiter::future(context.waker());
-            return match engine.ask(crew, None, Patience::Future, waiter) {
+            drop(crew);
+            // To clone a waker is somebody else's code, so it is done without the lock.
+            let waiter = Waiter::future(context.waker());
+            return match engine.ask(engine.lock(), None, Patience::Future, || waiter) {
                 Ok(Asked::Entered(crew, _)) => Poll::Ready(Ok(Place::Now(crew))),
                 Ok(Asked::Waiting(waiter)) => {
                     self.waiter = Some(waiter);
