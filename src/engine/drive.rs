@@ -21,9 +21,21 @@ pub(crate) struct Report {
 pub(crate) enum Refill {
     /// There are new tasks.
     Took,
-    /// There are none: it will be called.
+    /// There are none, and it has others to poll.
+    Nothing,
+    /// There are none, and it has nothing else to do: it will be called.
     Idle,
     Leave,
+}
+
+/// What a driver has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Has {
+    /// Futures to poll, as far as it knows.
+    Ready,
+    /// Futures that wait.
+    Waiting,
+    Nothing,
 }
 
 impl Report {
@@ -36,19 +48,16 @@ impl Report {
             End::Cancelled | End::Counted | End::CountedPanic => {}
         }
     }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.completed + self.panicked + self.ghosts == 0
-    }
 }
 
 impl<J> Crew<J> {
-    /// A driver tells what it did and takes up to `most` tasks. `live` says how many it still has.
+    /// A driver tells what it did and takes up to `most` tasks. It counts as idle only when it has
+    /// nothing to poll: while it polls, it may be stuck with one, so others are called for new tasks.
     pub(crate) fn refill(
         &mut self,
         me: usize,
         report: &Report,
-        live: usize,
+        has: Has,
         (most, jobs): (usize, &mut Vec<J>),
         acts: &mut Acts,
     ) -> Refill {
@@ -64,7 +73,11 @@ impl<J> Crew<J> {
             self.call_for_help(acts);
             return Refill::Took;
         }
-        if live == 0 && self.needs_no_driver() {
+        if has == Has::Ready {
+            self.roster.set(me, Duty::Engaged);
+            return Refill::Nothing;
+        }
+        if has == Has::Nothing && self.needs_no_driver() {
             self.roster.set(me, Duty::Leaving);
             self.call_last_to_go(acts);
             return Refill::Leave;

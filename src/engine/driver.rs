@@ -10,7 +10,7 @@ use std::task::Context;
 
 use super::cell::{self, Polled, Runnable};
 use super::crew::Acts;
-use super::drive::{Refill, Report};
+use super::drive::{Has, Refill, Report};
 use super::list::{Board, List};
 use super::run::{Counts, End, contain};
 use super::worker::{Kind, enter};
@@ -116,26 +116,20 @@ impl<W: Drives> Driver<W> {
         let engine = Arc::clone(&self.engine);
         let _inside = enter(&engine, Kind::Task);
         self.unknown |= self.list.rise(context.waker());
-        let (mut polls, mut since_refill, mut ended) = (0, POLLS_PER_REFILL, None);
+        let (mut polls, mut ended) = (0, None);
+        self.refill(context, Has::Ready);
         loop {
-            if since_refill >= POLLS_PER_REFILL {
-                since_refill = 0;
-                if self.refill(context) == Refill::Leave && self.leave() {
-                    return Turn::Leave;
-                }
-            }
             let Some(cell) = self.next(ended.take()) else {
-                if since_refill > 0 || !self.report.is_empty() {
-                    since_refill = POLLS_PER_REFILL;
-                    continue;
+                match self.rest(context) {
+                    Some(turn) => return turn,
+                    None => continue,
                 }
-                if self.list.sleep(self.engine.work.board()) {
-                    return Turn::Sleep;
-                }
-                continue;
             };
             ended = self.poll(&cell);
-            (polls, since_refill) = (polls + 1, since_refill + 1);
+            polls += 1;
+            if polls % POLLS_PER_REFILL == 0 {
+                self.refill(context, Has::Ready);
+            }
             if polls >= POLLS_PER_TURN || !may_go_on() {
                 if let Some(index) = ended {
                     self.list.remove(index);
@@ -143,6 +137,20 @@ impl<W: Drives> Driver<W> {
                 return Turn::Yield;
             }
         }
+    }
+
+    /// Nothing is ready: takes new tasks, or sleeps, or leaves. None if there is something to do.
+    fn rest(&mut self, context: &Context<'_>) -> Option<Turn> {
+        let has = if self.list.is_empty() { Has::Nothing } else { Has::Waiting };
+        match self.refill(context, has) {
+            Refill::Leave if self.leave() => return Some(Turn::Leave),
+            Refill::Idle if self.list.sleep(self.engine.work.board()) => return Some(Turn::Sleep),
+            Refill::Took => return None,
+            _ => {}
+        }
+        // Something has come meanwhile, so it is not idle.
+        self.refill(context, Has::Ready);
+        None
     }
 
     fn next(&self, ended: Option<u32>) -> Option<Arc<dyn Runnable>> {
@@ -187,15 +195,14 @@ impl<W: Drives> Driver<W> {
         own.then_some(index)
     }
 
-    fn refill(&mut self, context: &Context<'_>) -> Refill {
+    fn refill(&mut self, context: &Context<'_>, has: Has) -> Refill {
         let mut acts = Acts::default();
-        let live = self.list.live();
         let mut crew = self.engine.lock();
         if std::mem::take(&mut self.unknown) {
             crew.roster.introduce(self.me, context.waker().clone());
         }
         let room = (TASKS_PER_REFILL, &mut self.jobs);
-        let refill = crew.refill(self.me, &self.report, live, room, &mut acts);
+        let refill = crew.refill(self.me, &self.report, has, room, &mut acts);
         drop(crew);
         self.report = Report::default();
         self.engine.perform(acts);

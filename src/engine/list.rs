@@ -168,9 +168,9 @@ impl List {
         Arc::clone(lock(&self.state).seats.entry(index).or_default())
     }
 
-    pub(crate) fn live(&self) -> usize {
+    pub(crate) fn is_empty(&self) -> bool {
         let state = lock(&self.state);
-        state.cells.len() - state.vacant.len()
+        state.cells.len() == state.vacant.len()
     }
 
     /// Lets the driver sleep, unless something is ready on any list. It looks at the others' lists
