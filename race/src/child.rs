@@ -6,6 +6,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::Duration;
 
+use crate::allocator::{self, Allocator};
 use crate::failure::Failure;
 use crate::measure::Sample;
 use crate::scenario::Scenario;
@@ -29,10 +30,10 @@ fn command(scenario: &Scenario, entry: &Entry) -> Result<Command, Failure> {
     let params = &scenario.params;
     command
         .args(["run-one", scenario.workload.name, entry.name, "--leashed"])
-        .args(["--tasks", &params.tasks.to_string()])
-        .args(["--workers", &params.workers.to_string()]);
-    if let Some(bound) = params.queue {
-        command.args(["--queue", &bound.to_string()]);
+        .args(params.arguments())
+        .env_remove(allocator::VARIABLE);
+    if params.allocator == Allocator::Mimalloc {
+        command.env(allocator::VARIABLE, "mimalloc");
     }
     Ok(command)
 }

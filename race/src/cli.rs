@@ -6,25 +6,35 @@ use clap::builder::RangedU64ValueParser;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
+use crate::allocator::Allocator;
 use crate::scenario::Scenario;
 use crate::tour;
-use crate::workloads::{Params, Workload, bounded, tiny};
+use crate::workloads::{Params, Runtime, Start, Workload};
+use crate::workloads::{bounded, burst, cpu, idle, nested, producers, round_trip, tiny};
 
 /// More would not fit into the time limit of a run, nor into the memory of many machines.
 const TASKS: RangeInclusive<u64> = 1..=100_000_000;
-const WORKERS: RangeInclusive<u64> = 1..=10_000;
+/// Futures may be so many at once. Threads may not, and are refused by their workload.
+const WORKERS: RangeInclusive<u64> = 1..=10_000_000;
+const MOST_THREADS: usize = 10_000;
 const QUEUE: RangeInclusive<u64> = 1..=10_000_000;
+const PRODUCERS: RangeInclusive<u64> = 1..=1000;
 const ROUNDS: RangeInclusive<u64> = 1..=1000;
+const WINDOW: RangeInclusive<u64> = 1..=30_000;
 
-/// Race formic beside other thread pools, on the same work, each in a process of its own.
+/// Race formic beside other pools, on the same work, each in a process of its own.
 ///
-/// Without a subcommand: a short tour of all workloads.
+/// Without a subcommand: a tour of all workloads in about a minute, and a report with plots.
 #[derive(Debug, Parser)]
 #[command(name = "race", version)]
 pub(crate) struct Cli {
     /// Print one JSON object per line instead of tables and sentences
     #[arg(long, global = true)]
     pub(crate) json: bool,
+
+    /// Where all contenders get their memory from
+    #[arg(long, global = true, value_enum, default_value_t)]
+    pub(crate) allocator: Allocator,
 
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
@@ -37,25 +47,37 @@ pub(crate) enum Command {
     Tiny(Options),
     /// The same into a queue with a bound, where the producer has to wait for room
     Bounded(BoundedOptions),
+    /// The same from many threads at once
+    Producers(ProducersOptions),
+    /// A binary tree of tasks that submit tasks
+    Nested(Options),
+    /// One caller that waits for each result before it submits the next task
+    RoundTrip(Options),
+    /// Tasks that block for 10 ms, all at once, with room for a thread each
+    Burst(BurstOptions),
+    /// Tasks that compute for 50 µs
+    Cpu(Options),
+    /// What a pool costs that has nothing to do
+    Idle(IdleOptions),
     /// Run one contender once, in this process; what the other commands start
     #[command(hide = true)]
     RunOne(Order),
 }
 
-/// The options all workloads have.
+/// The options all workloads have. What is not given is the workload's own; the README lists it.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// How many tasks the producer hands over
-    #[arg(long, value_name = "N", default_value_t = 2_000_000, value_parser = within::<u64>(TASKS))]
-    tasks: u64,
+    /// How many tasks there are
+    #[arg(long, value_name = "N", value_parser = within::<u64>(TASKS))]
+    tasks: Option<u64>,
 
-    /// How many threads each pool has
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = within::<usize>(WORKERS))]
-    workers: usize,
+    /// How many threads each pool has, or how many futures are under way at once
+    #[arg(long, value_name = "N", value_parser = within::<usize>(WORKERS))]
+    workers: Option<usize>,
 
     /// How many rounds are measured, after one more that is thrown away
-    #[arg(long, value_name = "N", default_value_t = 7, value_parser = within::<usize>(ROUNDS))]
-    rounds: usize,
+    #[arg(long, value_name = "N", value_parser = within::<usize>(ROUNDS))]
+    rounds: Option<usize>,
 
     /// Race these contenders only, by name
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
@@ -69,8 +91,41 @@ pub(crate) struct BoundedOptions {
     common: Options,
 
     /// How many tasks may wait in the queue
-    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = within::<usize>(QUEUE))]
-    queue: usize,
+    #[arg(long, value_name = "N", value_parser = within::<usize>(QUEUE))]
+    queue: Option<usize>,
+}
+
+/// The options of a workload with many producers.
+#[derive(Debug, Args)]
+pub(crate) struct ProducersOptions {
+    #[command(flatten)]
+    common: Options,
+
+    /// How many threads submit
+    #[arg(long, value_name = "N", value_parser = within::<usize>(PRODUCERS))]
+    producers: Option<usize>,
+}
+
+/// The options of a workload that begins with or without workers.
+#[derive(Debug, Args)]
+pub(crate) struct BurstOptions {
+    #[command(flatten)]
+    common: Options,
+
+    /// Whether the pool has worked before
+    #[arg(long, value_enum)]
+    start: Option<Start>,
+}
+
+/// The options of a workload that watches for a while.
+#[derive(Debug, Args)]
+pub(crate) struct IdleOptions {
+    #[command(flatten)]
+    common: Options,
+
+    /// How long a pool at rest is watched; the figures are told for five seconds
+    #[arg(long, value_name = "MS", value_parser = within::<u64>(WINDOW))]
+    window_ms: Option<u64>,
 }
 
 /// What a child process is told to do.
@@ -79,11 +134,19 @@ pub(crate) struct Order {
     pub(crate) workload: String,
     pub(crate) contender: String,
     #[arg(long, value_parser = within::<u64>(TASKS))]
-    pub(crate) tasks: u64,
+    tasks: u64,
     #[arg(long, value_parser = within::<usize>(WORKERS))]
-    pub(crate) workers: usize,
+    workers: usize,
     #[arg(long, value_parser = within::<usize>(QUEUE))]
-    pub(crate) queue: Option<usize>,
+    queue: Option<usize>,
+    #[arg(long, value_parser = within::<usize>(PRODUCERS))]
+    producers: Option<usize>,
+    #[arg(long, value_enum)]
+    start: Option<Start>,
+    #[arg(long, value_enum)]
+    runtime: Option<Runtime>,
+    #[arg(long, value_parser = within::<u64>(WINDOW))]
+    window_ms: Option<u64>,
     /// End with the parent, which holds the other end of standard input.
     #[arg(long)]
     pub(crate) leashed: bool,
@@ -92,29 +155,62 @@ pub(crate) struct Order {
 impl Cli {
     /// What was asked for, or the complaint to end with.
     pub(crate) fn scenarios(&self) -> Result<Vec<Scenario>, clap::Error> {
-        let scenario = match &self.command {
-            Some(Command::Tiny(options)) => options.scenario(&tiny::WORKLOAD, None),
-            Some(Command::Bounded(options)) => {
-                let queue = Some(options.queue);
-                options.common.scenario(&bounded::WORKLOAD, queue)
-            }
-            Some(Command::RunOne(_)) => return Ok(Vec::new()),
-            None => return Ok(tour::stops()),
+        let mut scenarios = self.chosen().map_err(|complaint| {
+            // The usage is that of the whole program, which is enough to find the way.
+            Self::command().error(ErrorKind::InvalidValue, complaint)
+        })?;
+        for scenario in &mut scenarios {
+            scenario.params.allocator = self.allocator;
+        }
+        Ok(scenarios)
+    }
+
+    fn chosen(&self) -> Result<Vec<Scenario>, String> {
+        let Some(command) = &self.command else {
+            return Ok(tour::stops());
         };
-        scenario
-            .map(|scenario| vec![scenario])
-            .map_err(|complaint| Self::command().error(ErrorKind::InvalidValue, complaint))
+        let scenario =
+            match command {
+                Command::RunOne(_) => return Ok(Vec::new()),
+                Command::Tiny(options) => options.scenario(&tiny::WORKLOAD, |_| ()),
+                Command::Nested(options) => options.scenario(&nested::WORKLOAD, |_| ()),
+                Command::RoundTrip(options) => options.scenario(&round_trip::WORKLOAD, |_| ()),
+                Command::Cpu(options) => options.scenario(&cpu::WORKLOAD, |_| ()),
+                Command::Bounded(BoundedOptions { common, queue }) => common
+                    .scenario(&bounded::WORKLOAD, |params| params.queue = queue.or(params.queue)),
+                Command::Producers(ProducersOptions { common, producers }) => {
+                    common.scenario(&producers::WORKLOAD, |params| {
+                        params.producers = producers.or(params.producers);
+                    })
+                }
+                Command::Burst(BurstOptions { common, start }) => common
+                    .scenario(&burst::WORKLOAD, |params| params.start = start.or(params.start)),
+                Command::Idle(IdleOptions { common, window_ms }) => {
+                    common.scenario(&idle::WORKLOAD, |params| {
+                        params.window_ms = window_ms.or(params.window_ms);
+                    })
+                }
+            };
+        scenario.map(|scenario| vec![scenario])
     }
 }
 
 impl Options {
+    /// The workload as it is by itself, changed by what was given; `more` puts in the rest.
     fn scenario(
         &self,
         workload: &'static Workload,
-        queue: Option<usize>,
+        more: impl FnOnce(&mut Params),
     ) -> Result<Scenario, String> {
-        let params = Params { tasks: self.tasks, workers: self.workers, queue };
-        let mut scenario = Scenario::with_all(workload, params, self.rounds);
+        let mut params = workload.params;
+        params.tasks = self.tasks.unwrap_or(params.tasks);
+        params.workers = self.workers.unwrap_or(params.workers);
+        more(&mut params);
+        if params.runtime.is_none() && params.workers > MOST_THREADS {
+            return Err(format!("--workers of {} goes to {MOST_THREADS}", workload.name));
+        }
+        let rounds = self.rounds.unwrap_or(workload.rounds);
+        let mut scenario = Scenario::with_all(workload, params, rounds);
         if !self.only.is_empty() {
             scenario.keep_only(&self.only)?;
         }
@@ -124,7 +220,14 @@ impl Options {
 
 impl Order {
     pub(crate) fn params(&self) -> Params {
-        Params { tasks: self.tasks, workers: self.workers, queue: self.queue }
+        Params {
+            queue: self.queue,
+            producers: self.producers,
+            start: self.start,
+            runtime: self.runtime,
+            window_ms: self.window_ms,
+            ..Params::of(self.tasks, self.workers)
+        }
     }
 }
 
@@ -133,66 +236,4 @@ fn within<T: TryFrom<u64>>(range: RangeInclusive<u64>) -> RangedU64ValueParser<T
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_command_line_is_consistent() {
-        Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn no_arguments_ask_for_the_tour() {
-        let tour = scenarios("").expect("the tour");
-        let names: Vec<String> = tour.iter().map(ToString::to_string).collect();
-        assert_eq!(
-            names,
-            [
-                "tiny, 2 workers",
-                "tiny, 64 workers",
-                "bounded, 2 workers, queue 1024",
-                "bounded, 2 workers, queue 64",
-            ]
-        );
-    }
-
-    #[test]
-    fn only_keeps_the_named_contenders_in_the_usual_order() {
-        let scenarios = scenarios("tiny --only rayon,formic").expect("two contenders");
-        let names: Vec<&str> = scenarios[0].entries.iter().map(|e| e.name).collect();
-        assert_eq!(names, ["formic", "rayon"]);
-    }
-
-    #[test]
-    fn an_unknown_contender_is_told_with_those_that_exist() {
-        let error = scenarios("tiny --only formic,goroutines").expect_err("no such contender");
-        assert_eq!(error.exit_code(), 2);
-        let message = error.to_string();
-        assert!(message.contains("no contender 'goroutines' in tiny"));
-        assert!(message.contains("rusty_pool"));
-    }
-
-    #[test]
-    fn a_value_out_of_range_is_refused() {
-        for line in [
-            "tiny --tasks 0",
-            "tiny --tasks 100000001",
-            "tiny --tasks many",
-            "tiny --workers 0",
-            "tiny --rounds 0",
-            "bounded --queue 0",
-            "bounded --only rusty_pool",
-            "tiny --only=",
-            "tiny --queue 4",
-            "giant",
-        ] {
-            let error = scenarios(line).expect_err(line);
-            assert_eq!(error.exit_code(), 2, "{line}");
-        }
-    }
-
-    fn scenarios(line: &str) -> Result<Vec<Scenario>, clap::Error> {
-        let arguments = ["race"].into_iter().chain(line.split_whitespace());
-        Cli::try_parse_from(arguments)?.scenarios()
-    }
-}
+mod tests;

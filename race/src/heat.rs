@@ -51,8 +51,7 @@ impl Heat {
                 lanes[turn].take(round, |entry| sample(&scenario, entry));
             }
         }
-        let tasks = scenario.params.tasks;
-        let outcomes = lanes.into_iter().map(|lane| lane.outcome(tasks)).collect();
+        let outcomes = lanes.into_iter().map(|lane| lane.outcome(&scenario)).collect();
         Self { scenario, outcomes }
     }
 
@@ -70,14 +69,16 @@ impl Heat {
     pub(crate) fn comparison(&self) -> Option<Comparison> {
         let (formic, own) = self.medians(Role::Formic).next()?;
         let (fastest_peer, theirs) = self.fastest_peer()?;
-        Some(Comparison { formic, fastest_peer, ratio: own / theirs })
+        // Two that cost nothing are alike.
+        let ratio = if own == theirs { 1.0 } else { own / theirs };
+        Some(Comparison { formic, fastest_peer, ratio })
     }
 
     fn medians(&self, role: Role) -> impl Iterator<Item = (&'static str, f64)> {
         let of_role = self.outcomes.iter().filter(move |o| o.entry.role == role);
         of_role.filter_map(|outcome| {
             let figures = outcome.result.as_ref().ok()?;
-            Some((outcome.entry.name, figures.ns_per_task.median))
+            Some((outcome.entry.name, figures.decisive.median))
         })
     }
 }
@@ -101,10 +102,12 @@ impl Lane {
         }
     }
 
-    fn outcome(self, tasks: u64) -> Outcome {
+    fn outcome(self, scenario: &Scenario) -> Outcome {
         let entry = self.entry;
+        let (tasks, yardstick) = (scenario.params.tasks, &scenario.workload.yardstick);
         let result = self.result.and_then(|samples| {
-            Figures::of(&samples, tasks).ok_or_else(|| Failure::new("no round was measured"))
+            let figures = Figures::of(&samples, tasks, yardstick);
+            figures.ok_or_else(|| Failure::new("no round was measured"))
         });
         Outcome { entry, result }
     }
@@ -186,7 +189,7 @@ pub(crate) mod tests {
         rounds: usize,
         mut wall_ns: impl FnMut(&'static str) -> Result<u64, Failure>,
     ) -> Heat {
-        let params = Params { tasks: 1, workers: 2, queue: None };
+        let params = Params::of(1, 2);
         let mut scenario = Scenario::with_all(&tiny::WORKLOAD, params, rounds);
         let names: Vec<String> = only.split(',').map(String::from).collect();
         scenario.keep_only(&names).expect("known names");
@@ -195,6 +198,7 @@ pub(crate) mod tests {
                 wall_ns,
                 cpu_ns: 2 * wall_ns,
                 peak_kb: Some(4000),
+                ..Sample::default()
             })
         })
     }

@@ -1,10 +1,13 @@
 //! The report for programs: a line of JSON for each contender, and one for the comparison.
 
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 use crate::heat::{Heat, Outcome};
 use crate::scenario::Scenario;
+use crate::statistics::Figures;
 use crate::workloads::Params;
+use crate::yardstick::{Decides, Yardstick};
 
 /// One contender.
 #[derive(Serialize)]
@@ -26,6 +29,8 @@ enum ResultFields {
         ns_max: f64,
         cpu_ns_per_task: f64,
         peak_mb: Option<f64>,
+        #[serde(flatten)]
+        more: Map<String, Value>,
     },
     Failed {
         failed: String,
@@ -62,6 +67,7 @@ fn contender(scenario: &Scenario, outcome: &Outcome) -> ContenderLine {
             ns_max: rounded(figures.ns_per_task.max, 2),
             cpu_ns_per_task: rounded(figures.cpu_ns_per_task, 2),
             peak_mb: figures.peak_mb.map(|mb| rounded(mb, 2)),
+            more: more(&scenario.workload.yardstick, figures),
         },
         Err(failure) => ResultFields::Failed { failed: failure.to_string() },
     };
@@ -81,6 +87,16 @@ fn comparison(heat: &Heat) -> ComparisonLine {
         fastest_peer: comparison.map(|comparison| comparison.fastest_peer),
         ratio: comparison.map(|comparison| rounded(comparison.ratio, 4)),
     }
+}
+
+/// What only this workload tells.
+fn more(yardstick: &Yardstick, figures: &Figures) -> Map<String, Value> {
+    let wall_ms = match yardstick.decides {
+        Decides::Wall => Some(("wall_ms", figures.decisive.median)),
+        Decides::PerTask | Decides::Named(_) => None,
+    };
+    let all = wall_ms.into_iter().chain(figures.more.iter().copied());
+    all.map(|(key, value)| (key.to_owned(), Value::from(rounded(value, 4)))).collect()
 }
 
 /// More digits would only pretend.
@@ -104,8 +120,8 @@ mod tests {
     fn each_contender_has_a_line_and_the_comparison_is_last() {
         let heat = heat("formic,crossbeam", 2, times);
         let expected = [
-            r#"{"workload":"tiny","contender":"formic","params":{"tasks":1,"workers":2,"queue":null},"rounds":2,"ns_per_task":100.0,"ns_min":100.0,"ns_max":100.0,"cpu_ns_per_task":200.0,"peak_mb":4.1}"#,
-            r#"{"workload":"tiny","contender":"crossbeam","params":{"tasks":1,"workers":2,"queue":null},"rounds":2,"ns_per_task":200.0,"ns_min":200.0,"ns_max":200.0,"cpu_ns_per_task":400.0,"peak_mb":4.1}"#,
+            r#"{"workload":"tiny","contender":"formic","params":{"tasks":1,"workers":2,"queue":null,"allocator":"system"},"rounds":2,"ns_per_task":100.0,"ns_min":100.0,"ns_max":100.0,"cpu_ns_per_task":200.0,"peak_mb":4.1}"#,
+            r#"{"workload":"tiny","contender":"crossbeam","params":{"tasks":1,"workers":2,"queue":null,"allocator":"system"},"rounds":2,"ns_per_task":200.0,"ns_min":200.0,"ns_max":200.0,"cpu_ns_per_task":400.0,"peak_mb":4.1}"#,
             r#"{"workload":"tiny","formic":"formic","fastest_peer":"crossbeam","ratio":0.5}"#,
         ];
         assert_eq!(lines(&[heat]), expected.join("\n") + "\n");
@@ -121,7 +137,7 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(
             lines[0],
-            r#"{"workload":"tiny","contender":"formic","params":{"tasks":1,"workers":2,"queue":null},"failed":"it hung"}"#
+            r#"{"workload":"tiny","contender":"formic","params":{"tasks":1,"workers":2,"queue":null,"allocator":"system"},"failed":"it hung"}"#
         );
         assert_eq!(
             lines[2],

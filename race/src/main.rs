@@ -1,7 +1,9 @@
 //! `race`: formic beside its peers, on the same work, each in a process of its own.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
+#[allow(unsafe_code, reason = "to choose an allocator is to be one")]
+mod allocator;
 mod child;
 mod cli;
 mod contenders;
@@ -16,6 +18,7 @@ mod scenario;
 mod statistics;
 mod tour;
 mod workloads;
+mod yardstick;
 
 use std::io::{self, Write};
 use std::process::ExitCode;

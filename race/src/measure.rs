@@ -1,13 +1,15 @@
 //! The stopwatch: wall time, processor time and the peak of memory of this process.
 
+use std::collections::BTreeMap;
 use std::fs;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
 /// What one run of one contender cost; the line a child process prints.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Sample {
     /// From before the first submit until the last task has run.
     pub(crate) wall_ns: u64,
@@ -15,6 +17,17 @@ pub(crate) struct Sample {
     pub(crate) cpu_ns: u64,
     /// The most resident memory so far; absent where the system does not tell.
     pub(crate) peak_kb: Option<u64>,
+    /// What only this workload tells, by the keys of its columns.
+    #[serde(default)]
+    pub(crate) more: BTreeMap<String, f64>,
+}
+
+impl Sample {
+    /// The same with one more figure.
+    pub(crate) fn with(mut self, key: &'static str, value: f64) -> Self {
+        self.more.insert(key.to_owned(), value);
+        self
+    }
 }
 
 /// A running clock.
@@ -36,8 +49,64 @@ impl Stopwatch {
     pub(crate) fn stop(self) -> Sample {
         let wall = self.wall.elapsed();
         let cpu = process_cpu_time().saturating_sub(self.cpu);
-        Sample { wall_ns: nanoseconds(wall), cpu_ns: nanoseconds(cpu), peak_kb: peak_resident_kb() }
+        Sample {
+            wall_ns: nanoseconds(wall),
+            cpu_ns: nanoseconds(cpu),
+            peak_kb: peak_resident_kb(),
+            more: BTreeMap::new(),
+        }
     }
+}
+
+/// What the other threads of this process did while this one slept.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rest {
+    pub(crate) cpu: Duration,
+    /// How often a thread got a core.
+    pub(crate) wakeups: u64,
+}
+
+impl Rest {
+    /// Sleeps for `window` and looks at the others before and after.
+    pub(crate) fn over(window: Duration) -> Self {
+        let wakeups = switches_of_others();
+        let cpu = cpu_time_of_others();
+        thread::sleep(window);
+        let cpu = cpu_time_of_others().saturating_sub(cpu);
+        Self { cpu, wakeups: switches_of_others().saturating_sub(wakeups) }
+    }
+
+    /// How many threads this process has.
+    pub(crate) fn threads() -> usize {
+        fs::read_dir("/proc/self/task").into_iter().flatten().count()
+    }
+
+    /// The memory this process holds now.
+    pub(crate) fn resident_kb() -> u64 {
+        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+        number_in(&status, "VmRSS:").unwrap_or(0)
+    }
+}
+
+fn cpu_time_of_others() -> Duration {
+    let own = clock_gettime(ClockId::ThreadCPUTime);
+    process_cpu_time().saturating_sub(Duration::try_from(own).unwrap_or_default())
+}
+
+/// How often threads other than this one were given a core.
+///
+/// A thread that has ended takes its count along, so this is for windows in which none does.
+fn switches_of_others() -> u64 {
+    let own = rustix::thread::gettid().as_raw_nonzero().to_string();
+    let threads = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let others = threads.filter(|thread| thread.file_name().to_str() != Some(&own));
+    let switches = others.map(|thread| {
+        let status = fs::read_to_string(thread.path().join("status")).unwrap_or_default();
+        let voluntary = number_in(&status, "voluntary_ctxt_switches:").unwrap_or(0);
+        let forced = number_in(&status, "nonvoluntary_ctxt_switches:").unwrap_or(0);
+        voluntary + forced
+    });
+    switches.sum()
 }
 
 /// User and system time of all threads of this process, to the nanosecond where the kernel keeps it so.
@@ -53,11 +122,12 @@ fn nanoseconds(span: Duration) -> u64 {
 /// `VmHWM` rather than `ru_maxrss`: the latter starts from the parent's size, this one from zero.
 fn peak_resident_kb() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
-    peak_in(&status)
+    number_in(&status, "VmHWM:")
 }
 
-fn peak_in(status: &str) -> Option<u64> {
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+/// The number after `name` at the start of a line.
+fn number_in(status: &str, name: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
@@ -66,9 +136,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_peak_is_read_from_its_line() {
-        assert_eq!(peak_in("VmPeak:\t 9 kB\nVmHWM:\t    5120 kB\n"), Some(5120));
-        assert_eq!(peak_in("VmPeak:\t 9 kB\n"), None);
+    fn a_number_is_read_from_its_line() {
+        assert_eq!(number_in("VmPeak:\t 9 kB\nVmHWM:\t    5120 kB\n", "VmHWM:"), Some(5120));
+        assert_eq!(number_in("VmPeak:\t 9 kB\n", "VmHWM:"), None);
     }
 
     #[test]

@@ -2,15 +2,29 @@
 
 use crate::heat::{Comparison, Heat, Outcome};
 use crate::statistics::Figures;
-
-const HEADINGS: [&str; 7] =
-    ["contender", "ns/task", "min", "max", "CPU ns/task", "peak MB", "to fastest peer"];
+use crate::yardstick::Yardstick;
 
 /// All tables, then all sentences.
 pub(crate) fn text(heats: &[Heat]) -> String {
     let tables: Vec<String> = heats.iter().map(table).collect();
     let sentences: String = heats.iter().flat_map(sentences).collect();
-    format!("{}\n{sentences}", tables.join("\n"))
+    let settings = match heats {
+        [heat] => settings(heat),
+        _ => String::new(),
+    };
+    format!("{}\n{settings}{sentences}", tables.join("\n"))
+}
+
+/// How each contender is set up. The tour leaves it to its report, where there is room.
+fn settings(heat: &Heat) -> String {
+    let rows = heat.outcomes.iter().map(|outcome| {
+        let entry = outcome.entry;
+        vec![entry.name.to_owned(), entry.settings.to_owned()]
+    });
+    let rows: Vec<Vec<String>> = rows.collect();
+    let width = rows.iter().map(|row| row[0].chars().count()).max().unwrap_or(0);
+    let lines = rows.iter().map(|row| format!("  {:<width$}  {}\n", row[0], row[1]));
+    format!("{}\nSettings\n{}\n", heat.scenario.workload.about, lines.collect::<String>())
 }
 
 /// The fastest first, those without a result last.
@@ -18,14 +32,15 @@ fn table(heat: &Heat) -> String {
     let mut outcomes: Vec<&Outcome> = heat.outcomes.iter().collect();
     outcomes.sort_by(|one, other| median(one).total_cmp(&median(other)));
     let fastest_peer = heat.fastest_peer().map(|(_, median)| median);
-    let mut rows = vec![HEADINGS.map(str::to_owned).to_vec()];
-    rows.extend(outcomes.iter().map(|outcome| row(outcome, fastest_peer)));
+    let yardstick = &heat.scenario.workload.yardstick;
+    let mut rows = vec![headings(yardstick)];
+    rows.extend(outcomes.iter().map(|outcome| row(outcome, yardstick, fastest_peer)));
     format!("{}\n{}", title(heat), aligned(&rows))
 }
 
 fn median(outcome: &Outcome) -> f64 {
     let figures = outcome.result.as_ref();
-    figures.map_or(f64::INFINITY, |figures| figures.ns_per_task.median)
+    figures.map_or(f64::INFINITY, |figures| figures.decisive.median)
 }
 
 fn title(heat: &Heat) -> String {
@@ -35,33 +50,51 @@ fn title(heat: &Heat) -> String {
     format!("{scenario}: {tasks} tasks, median of {rounds} round{plural}")
 }
 
-fn row(outcome: &Outcome, fastest_peer: Option<f64>) -> Vec<String> {
+fn headings(yardstick: &Yardstick) -> Vec<String> {
+    let common = ["contender", yardstick.heading, "min", "max"].into_iter();
+    let own = yardstick.beside().map(|column| column.heading);
+    let last = ["CPU ns/task", "peak MB", "to fastest peer"];
+    common.chain(own).chain(last).map(str::to_owned).collect()
+}
+
+fn row(outcome: &Outcome, yardstick: &Yardstick, fastest_peer: Option<f64>) -> Vec<String> {
     let mut cells = vec![outcome.entry.name.to_owned()];
     match &outcome.result {
-        Ok(figures) => cells.extend(cells_of(figures, fastest_peer)),
+        Ok(figures) => cells.extend(cells_of(figures, yardstick, fastest_peer)),
         Err(_) => cells.push("failed".to_owned()),
     }
     cells
 }
 
-fn cells_of(figures: &Figures, fastest_peer: Option<f64>) -> [String; 6] {
-    let spread = &figures.ns_per_task;
-    let ratio = fastest_peer.map(|peer| spread.median / peer);
-    [
-        format!("{:.1}", spread.median),
-        format!("{:.1}", spread.min),
-        format!("{:.1}", spread.max),
-        format!("{:.1}", figures.cpu_ns_per_task),
-        figures.peak_mb.map_or("-".to_owned(), |mb| format!("{mb:.1}")),
-        ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.2}")),
-    ]
+fn cells_of(figures: &Figures, yardstick: &Yardstick, fastest_peer: Option<f64>) -> Vec<String> {
+    let spread = &figures.decisive;
+    let ratio = fastest_peer.map(|peer| spread.median / peer).filter(|ratio| ratio.is_finite());
+    let mut cells = [spread.median, spread.min, spread.max].map(number).to_vec();
+    cells.extend(yardstick.beside().map(|column| {
+        let value = figures.more.iter().find(|(key, _)| *key == column.key);
+        value.map_or("-".to_owned(), |(_, value)| number(*value))
+    }));
+    cells.push(number(figures.cpu_ns_per_task));
+    cells.push(figures.peak_mb.map_or("-".to_owned(), number));
+    cells.push(ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.2}")));
+    cells
+}
+
+/// One digit after the point where it says something, and more where there is nothing else.
+pub(crate) fn number(value: f64) -> String {
+    match value.abs() {
+        0.0 => "0".to_owned(),
+        size if size < 2.0 => format!("{value:.3}"),
+        size if size < 1000.0 => format!("{value:.1}"),
+        _ => format!("{value:.0}"),
+    }
 }
 
 /// The first column to the left, the figures to the right, each as wide as its widest cell.
 fn aligned(rows: &[Vec<String>]) -> String {
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));
-        cells.map(String::len).max().unwrap_or(0)
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
     };
     let line = |row: &Vec<String>| {
         let cells = row.iter().enumerate().map(|(column, cell)| match column {
@@ -76,7 +109,7 @@ fn aligned(rows: &[Vec<String>]) -> String {
 /// How formic did, and who failed.
 fn sentences(heat: &Heat) -> Vec<String> {
     let scenario = &heat.scenario;
-    let comparison = heat.comparison().map(in_words);
+    let comparison = heat.comparison().map(|found| in_words(found, &scenario.workload.yardstick));
     let failures = heat.outcomes.iter().filter_map(|outcome| {
         let failure = outcome.result.as_ref().err()?;
         Some(format!("{} failed: {failure}", outcome.entry.name))
@@ -85,10 +118,20 @@ fn sentences(heat: &Heat) -> Vec<String> {
     sentences.map(|sentence| format!("{scenario}: {sentence}\n")).collect()
 }
 
-fn in_words(comparison: Comparison) -> String {
+/// A ratio of times turned over is one of speeds, which is easier to picture.
+pub(crate) fn in_words(comparison: Comparison, yardstick: &Yardstick) -> String {
     let Comparison { formic, fastest_peer, ratio } = comparison;
+    let (noun, turned) = (yardstick.noun, 1.0 / ratio);
+    if noun == "time" && ratio < 1.0 {
+        return format!(
+            "{formic} has {turned:.1} times the speed of the fastest other pool, {fastest_peer}"
+        );
+    }
+    if !ratio.is_finite() {
+        return format!("{formic} takes more {noun} than {fastest_peer}, which takes none");
+    }
     let share = if ratio < 1.0 { "of" } else { "times" };
-    format!("{formic} takes {ratio:.2} {share} the time of the fastest other pool, {fastest_peer}")
+    format!("{formic} takes {ratio:.2} {share} the {noun} of the best other pool, {fastest_peer}")
 }
 
 #[cfg(test)]
@@ -98,7 +141,7 @@ mod tests {
     use crate::heat::tests::{heat, times};
 
     #[test]
-    fn a_table_and_a_sentence_stand_for_a_heat() {
+    fn a_table_a_sentence_and_the_settings_stand_for_a_heat() {
         let heat = heat("formic,formic-unbounded,rayon,crossbeam", 1, times);
         let expected = "\
 tiny, 2 workers: 1 tasks, median of 1 round
@@ -107,10 +150,20 @@ tiny, 2 workers: 1 tasks, median of 1 round
   formic              100.0  100.0  100.0        200.0      4.1             0.50
   crossbeam           200.0  200.0  200.0        400.0      4.1             1.00
   rayon               400.0  400.0  400.0        800.0      4.1             2.00
-
-tiny, 2 workers: formic takes 0.50 of the time of the fastest other pool, crossbeam
 ";
-        assert_eq!(text(&[heat]), expected);
+        assert_eq!(table(&heat), expected);
+        assert_eq!(
+            sentences(&heat),
+            [
+                "tiny, 2 workers: formic has 2.0 times the speed of the fastest other pool, crossbeam\n"
+            ]
+        );
+        let text = text(&[heat]);
+        assert!(text.starts_with(expected), "{text}");
+        assert!(
+            text.contains("\n  rayon             ThreadPool with num_threads(workers)\n"),
+            "{text}"
+        );
     }
 
     #[test]
@@ -118,9 +171,7 @@ tiny, 2 workers: formic takes 0.50 of the time of the fastest other pool, crossb
         let heat = heat("formic,rayon", 1, |name| Ok(if name == "formic" { 300 } else { 200 }));
         assert_eq!(
             sentences(&heat),
-            [
-                "tiny, 2 workers: formic takes 1.50 times the time of the fastest other pool, rayon\n"
-            ]
+            ["tiny, 2 workers: formic takes 1.50 times the time of the best other pool, rayon\n"]
         );
     }
 

@@ -43,12 +43,6 @@ impl Scenario {
 /// Names the workload and its sizes: `bounded, 2 workers, queue 1024`.
 impl fmt::Display for Scenario {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let workers = self.params.workers;
-        let plural = if workers == 1 { "" } else { "s" };
-        write!(formatter, "{}, {workers} worker{plural}", self.workload.name)?;
-        match self.params.queue {
-            Some(bound) => write!(formatter, ", queue {bound}"),
-            None => Ok(()),
-        }
+        write!(formatter, "{}, {}", self.workload.name, self.params.in_words())
     }
 }

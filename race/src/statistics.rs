@@ -1,6 +1,7 @@
 //! The figures of one contender: the median of its rounds, their spread, and what they cost.
 
 use crate::measure::Sample;
+use crate::yardstick::Yardstick;
 
 /// The median and the two ends of a set of values.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,28 +32,36 @@ fn median_of_sorted(sorted: &[f64]) -> Option<f64> {
 }
 
 /// What the rounds of one contender come to.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Figures {
     /// How many rounds were measured, the warm-up not counted.
     pub(crate) rounds: usize,
+    /// What the workload is decided by.
+    pub(crate) decisive: Spread,
     pub(crate) ns_per_task: Spread,
     /// The median over the rounds.
     pub(crate) cpu_ns_per_task: f64,
     /// The largest of all rounds, in millions of bytes.
     pub(crate) peak_mb: Option<f64>,
+    /// The medians of the workload's own columns, by their keys.
+    pub(crate) more: Vec<(&'static str, f64)>,
 }
 
 impl Figures {
     /// Sums up the measured rounds, or nothing when there are none.
-    pub(crate) fn of(samples: &[Sample], tasks: u64) -> Option<Self> {
+    pub(crate) fn of(samples: &[Sample], tasks: u64, yardstick: &Yardstick) -> Option<Self> {
         let per_task = |nanoseconds: u64| nanoseconds as f64 / tasks as f64;
         let peak_kb = samples.iter().filter_map(|sample| sample.peak_kb).max();
+        let median = |key| Spread::of(samples.iter().filter_map(|s| s.more.get(key).copied()));
+        let columns = yardstick.columns.iter();
         Some(Self {
             rounds: samples.len(),
+            decisive: Spread::of(samples.iter().filter_map(|s| yardstick.of(s, tasks)))?,
             ns_per_task: Spread::of(samples.iter().map(|sample| per_task(sample.wall_ns)))?,
             cpu_ns_per_task: Spread::of(samples.iter().map(|sample| per_task(sample.cpu_ns)))?
                 .median,
             peak_mb: peak_kb.map(|kb| kb as f64 * 1024.0 / 1e6),
+            more: columns.filter_map(|c| Some((c.key, median(c.key)?.median))).collect(),
         })
     }
 }
@@ -60,6 +69,7 @@ impl Figures {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::yardstick::{Column, Decides};
 
     #[test]
     fn an_odd_number_of_values_has_its_median_in_the_middle() {
@@ -82,7 +92,7 @@ mod tests {
     #[test]
     fn no_value_has_no_spread() {
         assert_eq!(Spread::of([]), None);
-        assert_eq!(Figures::of(&[], 10), None);
+        assert_eq!(Figures::of(&[], 10, &Yardstick::WALL), None);
     }
 
     #[test]
@@ -92,8 +102,9 @@ mod tests {
             sample(3000, 1000, Some(5000)),
             sample(2000, 2000, Some(2000)),
         ];
-        let figures = Figures::of(&samples, 10).expect("three rounds");
+        let figures = Figures::of(&samples, 10, &Yardstick::WALL).expect("three rounds");
         assert_eq!(figures.rounds, 3);
+        assert_eq!(figures.decisive.median, 0.002);
         assert_eq!(figures.ns_per_task.median, 200.0);
         assert_eq!(figures.ns_per_task.min, 100.0);
         assert_eq!(figures.ns_per_task.max, 300.0);
@@ -103,11 +114,25 @@ mod tests {
 
     #[test]
     fn a_system_that_tells_no_peak_has_none() {
-        let figures = Figures::of(&[sample(1, 1, None)], 1).expect("one round");
+        let figures =
+            Figures::of(&[sample(1, 1, None)], 1, &Yardstick::PER_TASK).expect("one round");
         assert_eq!(figures.peak_mb, None);
     }
 
+    #[test]
+    fn a_column_of_the_workload_has_its_median() {
+        let yardstick = Yardstick {
+            decides: Decides::Named("p99_ns"),
+            columns: &[Column { key: "p99_ns", heading: "p99" }],
+            ..Yardstick::PER_TASK
+        };
+        let samples = [7.0, 1.0, 3.0].map(|p99| sample(1, 1, None).with("p99_ns", p99));
+        let figures = Figures::of(&samples, 1, &yardstick).expect("three rounds");
+        assert_eq!(figures.decisive.median, 3.0);
+        assert_eq!(figures.more, [("p99_ns", 3.0)]);
+    }
+
     fn sample(wall_ns: u64, cpu_ns: u64, peak_kb: Option<u64>) -> Sample {
-        Sample { wall_ns, cpu_ns, peak_kb }
+        Sample { wall_ns, cpu_ns, peak_kb, ..Sample::default() }
     }
 }

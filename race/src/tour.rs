@@ -18,6 +18,6 @@ pub(crate) fn stops() -> Vec<Scenario> {
 }
 
 fn stop(workload: &'static Workload, workers: usize, queue: Option<usize>) -> Scenario {
-    let params = Params { tasks: TASKS, workers, queue };
+    let params = Params { queue, ..Params::of(TASKS, workers) };
     Scenario::with_all(workload, params, ROUNDS)
 }

@@ -18,6 +18,11 @@ pub(crate) struct Crossbeam {
 }
 
 impl Crossbeam {
+    pub(crate) const UNBOUNDED: &str =
+        "crossbeam_channel::unbounded of boxed closures, a receiver for each of `workers` threads";
+    pub(crate) const BOUNDED: &str =
+        "crossbeam_channel::bounded of boxed closures, a receiver for each of `workers` threads";
+
     pub(crate) fn unbounded(params: &Params) -> Result<Self, Failure> {
         Self::over(crossbeam_channel::unbounded(), params.workers)
     }
@@ -58,6 +63,9 @@ pub(crate) struct SyncChannel {
 }
 
 impl SyncChannel {
+    pub(crate) const BOUNDED: &str =
+        "std::sync::mpsc::sync_channel of boxed closures, its receiver behind a mutex";
+
     pub(crate) fn bounded(params: &Params) -> Result<Self, Failure> {
         let (sender, receiver) = mpsc::sync_channel::<Job>(params.bound()?);
         let receiver = Arc::new(Mutex::new(receiver));
@@ -87,7 +95,7 @@ impl Contender for SyncChannel {
 }
 
 /// Starts `workers` threads, each with a body that `body` makes for it.
-fn start<B: FnOnce() + Send + 'static>(
+pub(super) fn start<B: FnOnce() + Send + 'static>(
     workers: usize,
     body: impl Fn() -> B,
 ) -> Result<Vec<JoinHandle<()>>, Failure> {
@@ -95,7 +103,7 @@ fn start<B: FnOnce() + Send + 'static>(
     threads.collect::<Result<_, _>>().map_err(Failure::new)
 }
 
-fn join(threads: Vec<JoinHandle<()>>) -> Result<(), Failure> {
+pub(super) fn join(threads: Vec<JoinHandle<()>>) -> Result<(), Failure> {
     for thread in threads {
         let ended = thread.join();
         ended.map_err(|_| Failure::new("a worker panicked"))?;

@@ -1,5 +1,7 @@
 //! formic: its `Pool`, with each kind of queue.
 
+use std::time::Duration;
+
 use formic::Pool;
 
 use super::{Contender, Refused};
@@ -11,6 +13,11 @@ use crate::workloads::Params;
 pub(crate) struct Formic(Pool);
 
 impl Formic {
+    pub(crate) const DEFAULT_QUEUE: &str =
+        "Pool with `workers`, started on demand, and the default queue of 4096";
+    pub(crate) const UNBOUNDED: &str = "Pool with `workers`, started on demand, queue_unbounded";
+    pub(crate) const BOUNDED: &str = "Pool with `workers`, started on demand, and `queue`";
+
     /// The queue one gets without asking.
     pub(crate) fn with_default_queue(params: &Params) -> Result<Self, Failure> {
         let builder = Pool::builder().workers(params.workers);
@@ -28,6 +35,16 @@ impl Formic {
         let builder = Pool::builder().workers(params.workers);
         let builder = builder.queue(params.bound()?);
         builder.build().map(Self).map_err(Failure::new)
+    }
+
+    /// Idle workers leave after `time`.
+    pub(crate) fn keeping(params: &Params, time: Duration) -> Result<Self, Failure> {
+        let builder = Pool::builder().workers(params.workers).keep_alive(time);
+        builder.build().map(Self).map_err(Failure::new)
+    }
+
+    pub(crate) fn pool(&self) -> &Pool {
+        &self.0
     }
 }
 

@@ -62,6 +62,9 @@ pub(crate) struct Gated<C> {
 }
 
 impl<C: Contender> Gated<C> {
+    pub(crate) const SETTINGS: &str = "behind a gate of a mutex and a condition variable, with as \
+        many permits as queue and workers together, and no wake-up when nobody waits";
+
     /// Puts a gate before the pool that `build` makes.
     ///
     /// The bound of a queue counts the tasks that wait, a permit also those that run: hence

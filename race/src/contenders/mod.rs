@@ -1,19 +1,27 @@
 //! The contenders: each pool behind the same two calls, without a layer between.
 
+mod callers;
 mod channels;
+mod executors;
 mod formic;
 mod gate;
 mod peers;
+mod runtimes;
+mod threads;
 
+pub(crate) use self::callers::{Argument, Caller, FormicCall, Replying, answer};
 pub(crate) use self::channels::{Crossbeam, SyncChannel};
+pub(crate) use self::executors::{AsyncExecutor, Blocking};
 pub(crate) use self::formic::Formic;
 pub(crate) use self::gate::Gated;
-pub(crate) use self::peers::{Rayon, RustyPool, Threadpool};
+pub(crate) use self::peers::{Rayon, RustyPool, Threadfin, Threadpool};
+pub(crate) use self::runtimes::{TokioBlocking, TokioSemaphore, TokioSpawn};
+pub(crate) use self::threads::ThreadPerTask;
 
 use crate::failure::Failure;
 
 /// A pool in the race. Generic, never an object: a submit costs what the pool's own submit costs.
-pub(crate) trait Contender: Sized {
+pub(crate) trait Contender: Sized + Send + Sync + 'static {
     /// Hands a task over, and waits for room where the pool has a bound.
     fn submit(&self, task: impl FnOnce() + Send + 'static) -> Result<(), Refused>;
 

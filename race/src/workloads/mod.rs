@@ -1,21 +1,45 @@
 //! The workloads: what there is to do, and who takes part. One file each.
 
 pub(crate) mod bounded;
+pub(crate) mod burst;
+pub(crate) mod cpu;
+pub(crate) mod histogram;
+pub(crate) mod idle;
+pub(crate) mod nested;
+pub(crate) mod params;
+pub(crate) mod producers;
+pub(crate) mod round_trip;
 pub(crate) mod tally;
 pub(crate) mod tiny;
 
-use serde::Serialize;
+pub(crate) use self::params::{Params, Runtime, Start};
 
 use crate::failure::Failure;
 use crate::measure::Sample;
+use crate::yardstick::Yardstick;
 
 /// All workloads, by the names their subcommands bear.
-pub(crate) static ALL: &[&Workload] = &[&tiny::WORKLOAD, &bounded::WORKLOAD];
+pub(crate) static ALL: &[&Workload] = &[
+    &tiny::WORKLOAD,
+    &bounded::WORKLOAD,
+    &producers::WORKLOAD,
+    &nested::WORKLOAD,
+    &round_trip::WORKLOAD,
+    &burst::WORKLOAD,
+    &cpu::WORKLOAD,
+    &idle::WORKLOAD,
+];
 
 /// A piece of work, and the contenders that can do it.
 #[derive(Debug)]
 pub(crate) struct Workload {
     pub(crate) name: &'static str,
+    /// What is done, in a sentence.
+    pub(crate) about: &'static str,
+    pub(crate) yardstick: Yardstick,
+    /// The sizes and the measured rounds when nothing else is asked for.
+    pub(crate) params: Params,
+    pub(crate) rounds: usize,
     pub(crate) entries: &'static [Entry],
 }
 
@@ -24,9 +48,14 @@ pub(crate) struct Workload {
 pub(crate) struct Entry {
     pub(crate) name: &'static str,
     pub(crate) role: Role,
+    /// How it is set up, for the report.
+    pub(crate) settings: &'static str,
     /// Does the workload once, in this process.
-    pub(crate) run: fn(&Params) -> Result<Sample, Failure>,
+    pub(crate) run: Run,
 }
+
+/// One run of a contender.
+pub(crate) type Run = fn(&Params) -> Result<Sample, Failure>;
 
 /// How a contender counts in the comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,15 +66,8 @@ pub(crate) enum Role {
     Variant,
     /// One of those that formic is compared to.
     Peer,
-}
-
-/// The sizes of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Params {
-    pub(crate) tasks: u64,
-    pub(crate) workers: usize,
-    /// The bound of the queue, in the workloads that set one.
-    pub(crate) queue: Option<usize>,
+    /// Something else that does the work but is no pool, or does less: shown, not compared.
+    Beside,
 }
 
 impl Workload {
@@ -66,10 +88,21 @@ impl Workload {
     }
 }
 
-impl Params {
-    /// The bound of the queue, for a contender that cannot do without.
-    pub(crate) fn bound(&self) -> Result<usize, Failure> {
-        self.queue.ok_or_else(|| Failure::new("this contender needs --queue"))
+impl Entry {
+    pub(crate) const fn formic(settings: &'static str, run: Run) -> Self {
+        Self { name: "formic", role: Role::Formic, settings, run }
+    }
+
+    pub(crate) const fn variant(name: &'static str, settings: &'static str, run: Run) -> Self {
+        Self { name, role: Role::Variant, settings, run }
+    }
+
+    pub(crate) const fn peer(name: &'static str, settings: &'static str, run: Run) -> Self {
+        Self { name, role: Role::Peer, settings, run }
+    }
+
+    pub(crate) const fn beside(name: &'static str, settings: &'static str, run: Run) -> Self {
+        Self { name, role: Role::Beside, settings, run }
     }
 }
 
@@ -85,6 +118,7 @@ mod tests {
             for entry in workload.entries {
                 let found = found.entry(entry.name).expect("a contender");
                 assert!(std::ptr::eq(found, entry), "{} is there twice", entry.name);
+                assert!(!entry.settings.is_empty(), "{}", entry.name);
             }
         }
     }
@@ -99,11 +133,36 @@ mod tests {
     }
 
     #[test]
-    fn every_contender_runs_every_task_once() {
-        let params = Params { tasks: 1000, workers: 2, queue: Some(8) };
-        for entry in ALL.iter().flat_map(|workload| workload.entries) {
+    fn every_contender_runs_every_task_once_and_tells_what_decides() {
+        for workload in ALL {
+            let params = small(workload.params);
+            for entry in workload.entries {
+                let sample = (entry.run)(&params);
+                let name = format!("{} in {}", entry.name, workload.name);
+                let sample = sample.unwrap_or_else(|failure| panic!("{name}: {failure}"));
+                let decisive = workload.yardstick.of(&sample, params.tasks);
+                assert!(decisive.is_some(), "{name}: {sample:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_warm_pool_runs_every_task_once() {
+        let params = Params { start: Some(Start::Warm), ..small(burst::WORKLOAD.params) };
+        for entry in burst::WORKLOAD.entries {
             let sample = (entry.run)(&params);
             assert!(sample.is_ok(), "{}: {sample:?}", entry.name);
+        }
+    }
+
+    /// Sizes at which a test can afford every contender.
+    fn small(params: Params) -> Params {
+        Params {
+            tasks: params.tasks.min(500),
+            workers: params.workers.min(8),
+            queue: params.queue.map(|_| 8),
+            window_ms: params.window_ms.map(|_| 20),
+            ..params
         }
     }
 }

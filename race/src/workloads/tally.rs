@@ -40,10 +40,25 @@ impl Tally {
     #[inline]
     pub(crate) fn task(&'static self, index: u64) -> impl FnOnce() + Send + 'static {
         let value = index + 1;
-        move || {
-            let stripe = &self.stripes[(index % STRIPES) as usize];
-            stripe.0.fetch_add(value, Ordering::Relaxed);
-        }
+        move || self.put(index, value)
+    }
+
+    /// What task number `index` does, for tasks that do something else as well.
+    #[inline]
+    pub(crate) fn add(&self, index: u64) {
+        self.put(index, index + 1);
+    }
+
+    #[inline]
+    fn put(&self, index: u64, value: u64) {
+        let stripe = &self.stripes[(index % STRIPES) as usize];
+        stripe.0.fetch_add(value, Ordering::Relaxed);
+    }
+
+    /// How many tasks there are.
+    #[inline]
+    pub(crate) fn tasks(&self) -> u64 {
+        self.tasks
     }
 
     /// Waits until all tasks have run.

@@ -4,40 +4,44 @@ use std::thread;
 use std::time::Duration;
 
 use super::tally::Tally;
-use super::{Entry, Params, Role, Workload};
-use crate::contenders::{Contender, Crossbeam, Formic, Rayon, RustyPool, Threadpool};
+use super::{Entry, Params, Workload};
+use crate::contenders::{
+    AsyncExecutor, Blocking, Contender, Crossbeam, Formic, Rayon, RustyPool, Threadfin, Threadpool,
+    TokioBlocking, TokioSpawn,
+};
 use crate::failure::Failure;
 use crate::measure::{Sample, Stopwatch};
+use crate::yardstick::Yardstick;
 
 /// Threads that a pool has started on creation get this long to reach their place of rest.
-const SETTLE: Duration = Duration::from_millis(5);
+pub(super) const SETTLE: Duration = Duration::from_millis(5);
 
 /// The queue is the pool's own: unbounded for all peers, bounded by default for formic.
 pub(crate) static WORKLOAD: Workload = Workload {
     name: "tiny",
+    about: "One outside thread hands over tasks of one atomic add, as fast as it can. The queue is \
+        each pool's own: unbounded for the peers, formic's default for formic.",
+    yardstick: Yardstick::PER_TASK,
+    params: Params::of(2_000_000, 2),
+    rounds: 7,
     entries: &[
-        Entry {
-            name: "formic",
-            role: Role::Formic,
-            run: |params| run(params, Formic::with_default_queue),
-        },
-        Entry {
-            name: "formic-unbounded",
-            role: Role::Variant,
-            run: |params| run(params, Formic::unbounded),
-        },
-        Entry { name: "rusty_pool", role: Role::Peer, run: |params| run(params, RustyPool::fixed) },
-        Entry { name: "rayon", role: Role::Peer, run: |params| run(params, Rayon::fixed) },
-        Entry {
-            name: "threadpool",
-            role: Role::Peer,
-            run: |params| run(params, Threadpool::fixed),
-        },
-        Entry {
-            name: "crossbeam",
-            role: Role::Peer,
-            run: |params| run(params, Crossbeam::unbounded),
-        },
+        Entry::formic(Formic::DEFAULT_QUEUE, |params| run(params, Formic::with_default_queue)),
+        Entry::variant("formic-unbounded", Formic::UNBOUNDED, |params| {
+            run(params, Formic::unbounded)
+        }),
+        Entry::peer("rusty_pool", RustyPool::FIXED, |params| run(params, RustyPool::fixed)),
+        Entry::peer("rayon", Rayon::FIXED, |params| run(params, Rayon::fixed)),
+        Entry::peer("threadpool", Threadpool::FIXED, |params| run(params, Threadpool::fixed)),
+        Entry::peer("crossbeam", Crossbeam::UNBOUNDED, |params| run(params, Crossbeam::unbounded)),
+        Entry::peer("threadfin", Threadfin::FIXED, |params| run(params, Threadfin::fixed)),
+        Entry::peer("async-executor", AsyncExecutor::FIXED, |params| {
+            run(params, AsyncExecutor::fixed)
+        }),
+        Entry::peer("tokio-spawn", TokioSpawn::FIXED, |params| run(params, TokioSpawn::fixed)),
+        Entry::peer("spawn_blocking", TokioBlocking::GROWN, |params| {
+            run(params, TokioBlocking::grown)
+        }),
+        Entry::peer("blocking", Blocking::GROWN, |params| run(params, Blocking::grown)),
     ],
 };
 

@@ -1,0 +1,67 @@
+//! What the command line accepts and what it refuses.
+
+use super::*;
+
+#[test]
+fn the_command_line_is_consistent() {
+    Cli::command().debug_assert();
+}
+
+#[test]
+fn no_arguments_ask_for_the_tour() {
+    let tour = scenarios("").expect("the tour");
+    let names: Vec<String> = tour.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        names,
+        [
+            "tiny, 2 workers",
+            "tiny, 64 workers",
+            "bounded, 2 workers, queue 1024",
+            "bounded, 2 workers, queue 64",
+        ]
+    );
+}
+
+#[test]
+fn only_keeps_the_named_contenders_in_the_usual_order() {
+    let scenarios = scenarios("tiny --only rayon,formic").expect("two contenders");
+    let names: Vec<&str> = scenarios[0].entries.iter().map(|e| e.name).collect();
+    assert_eq!(names, ["formic", "rayon"]);
+}
+
+#[test]
+fn an_unknown_contender_is_told_with_those_that_exist() {
+    let error = scenarios("tiny --only formic,goroutines").expect_err("no such contender");
+    assert_eq!(error.exit_code(), 2);
+    let message = error.to_string();
+    assert!(message.contains("no contender 'goroutines' in tiny"));
+    assert!(message.contains("rusty_pool"));
+}
+
+#[test]
+fn a_value_out_of_range_is_refused() {
+    for line in [
+        "tiny --tasks 0",
+        "tiny --tasks 100000001",
+        "tiny --tasks many",
+        "tiny --workers 0",
+        "tiny --rounds 0",
+        "bounded --queue 0",
+        "bounded --only rusty_pool",
+        "tiny --only=",
+        "tiny --queue 4",
+        "tiny --workers 10001",
+        "producers --producers 0",
+        "burst --start lukewarm",
+        "tiny --allocator none",
+        "giant",
+    ] {
+        let error = scenarios(line).expect_err(line);
+        assert_eq!(error.exit_code(), 2, "{line}");
+    }
+}
+
+fn scenarios(line: &str) -> Result<Vec<Scenario>, clap::Error> {
+    let arguments = ["race"].into_iter().chain(line.split_whitespace());
+    Cli::try_parse_from(arguments)?.scenarios()
+}
