@@ -10,7 +10,8 @@ use crate::allocator::Allocator;
 use crate::scenario::Scenario;
 use crate::tour;
 use crate::workloads::{Params, Runtime, Start, Workload};
-use crate::workloads::{bounded, burst, cpu, idle, nested, producers, round_trip, tiny};
+use crate::workloads::{bounded, burst, cpu, idle, lateness, nested, producers};
+use crate::workloads::{round_trip, sleep, sleep_pull, tiny};
 
 /// More would not fit into the time limit of a run, nor into the memory of many machines.
 const TASKS: RangeInclusive<u64> = 1..=100_000_000;
@@ -57,6 +58,12 @@ pub(crate) enum Command {
     Burst(BurstOptions),
     /// Tasks that compute for 50 µs
     Cpu(Options),
+    /// Futures that sleep for 10 ms, pushed by a producer, so many at once
+    Sleep(FuturesOptions),
+    /// The same futures, but the contender pulls them
+    SleepPull(FuturesOptions),
+    /// How late sleeping futures wake while a few others compute
+    Lateness(FuturesOptions),
     /// What a pool costs that has nothing to do
     Idle(IdleOptions),
     /// Run one contender once, in this process; what the other commands start
@@ -115,6 +122,17 @@ pub(crate) struct BurstOptions {
     /// Whether the pool has worked before
     #[arg(long, value_enum)]
     start: Option<Start>,
+}
+
+/// The options of a workload of futures.
+#[derive(Debug, Args)]
+pub(crate) struct FuturesOptions {
+    #[command(flatten)]
+    common: Options,
+
+    /// What drives the futures
+    #[arg(long, value_enum)]
+    runtime: Option<Runtime>,
 }
 
 /// The options of a workload that watches for a while.
@@ -185,6 +203,9 @@ impl Cli {
                 }
                 Command::Burst(BurstOptions { common, start }) => common
                     .scenario(&burst::WORKLOAD, |params| params.start = start.or(params.start)),
+                Command::Sleep(options) => options.scenario(&sleep::WORKLOAD),
+                Command::SleepPull(options) => options.scenario(&sleep_pull::WORKLOAD),
+                Command::Lateness(options) => options.scenario(&lateness::WORKLOAD),
                 Command::Idle(IdleOptions { common, window_ms }) => {
                     common.scenario(&idle::WORKLOAD, |params| {
                         params.window_ms = window_ms.or(params.window_ms);
@@ -215,6 +236,13 @@ impl Options {
             scenario.keep_only(&self.only)?;
         }
         Ok(scenario)
+    }
+}
+
+impl FuturesOptions {
+    fn scenario(&self, workload: &'static Workload) -> Result<Scenario, String> {
+        let runtime = self.runtime;
+        self.common.scenario(workload, |params| params.runtime = runtime.or(params.runtime))
     }
 }
 

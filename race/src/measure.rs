@@ -89,8 +89,13 @@ impl Rest {
 }
 
 fn cpu_time_of_others() -> Duration {
-    let own = clock_gettime(ClockId::ThreadCPUTime);
-    process_cpu_time().saturating_sub(Duration::try_from(own).unwrap_or_default())
+    process_cpu_time().saturating_sub(thread_cpu_time())
+}
+
+/// User and system time of this thread.
+pub(crate) fn thread_cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::try_from(time).unwrap_or_default()
 }
 
 /// How often threads other than this one were given a core.

@@ -32,6 +32,26 @@ fn every_workload_prints_a_line_for_each_contender_and_then_the_ratio() {
 }
 
 #[test]
+fn workloads_of_futures_print_a_line_for_each_contender() {
+    for (line, figures) in [
+        ("sleep --tasks 200 --workers 50", &["wall_ms"] as &[&str]),
+        ("sleep --tasks 200 --workers 50 --runtime current-thread", &["wall_ms"]),
+        ("sleep-pull --tasks 200 --workers 50", &["wall_ms"]),
+        ("lateness --tasks 200 --workers 200", &["p50_us", "p99_us"]),
+    ] {
+        let arguments: Vec<&str> = line.split(' ').collect();
+        let lines = json_lines(&arguments, &["--rounds", "1", "--json"]);
+        let (_, contenders) = lines.split_last().expect("lines");
+        assert!(contenders.len() > 2, "{line}");
+        for line in contenders {
+            for figure in figures {
+                assert!(line[figure].as_f64().expect(figure) > 0.0, "{line}");
+            }
+        }
+    }
+}
+
+#[test]
 fn the_params_of_a_line_are_those_of_the_run() {
     let bounded = ["bounded", "--tasks", "100", "--workers", "3", "--queue", "16", "--json"];
     let lines = json_lines(&bounded, &["--rounds", "1", "--only", "formic"]);

@@ -4,9 +4,11 @@ mod callers;
 mod channels;
 mod executors;
 mod formic;
+pub(crate) mod futures;
 mod gate;
 mod peers;
 mod runtimes;
+pub(crate) mod stage;
 mod threads;
 
 pub(crate) use self::callers::{Argument, Caller, FormicCall, Replying, answer};

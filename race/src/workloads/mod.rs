@@ -5,10 +5,13 @@ pub(crate) mod burst;
 pub(crate) mod cpu;
 pub(crate) mod histogram;
 pub(crate) mod idle;
+pub(crate) mod lateness;
 pub(crate) mod nested;
 pub(crate) mod params;
 pub(crate) mod producers;
 pub(crate) mod round_trip;
+pub(crate) mod sleep;
+pub(crate) mod sleep_pull;
 pub(crate) mod tally;
 pub(crate) mod tiny;
 
@@ -27,6 +30,9 @@ pub(crate) static ALL: &[&Workload] = &[
     &round_trip::WORKLOAD,
     &burst::WORKLOAD,
     &cpu::WORKLOAD,
+    &sleep::WORKLOAD,
+    &sleep_pull::WORKLOAD,
+    &lateness::WORKLOAD,
     &idle::WORKLOAD,
 ];
 
@@ -127,7 +133,9 @@ mod tests {
     fn every_workload_compares_one_formic_to_peers() {
         for workload in ALL {
             let count = |role| workload.entries.iter().filter(|e| e.role == role).count();
-            assert_eq!(count(Role::Formic), 1, "{}", workload.name);
+            // formic has no pool for futures yet.
+            let expected = usize::from(workload.params.runtime.is_none());
+            assert_eq!(count(Role::Formic), expected, "{}", workload.name);
             assert!(count(Role::Peer) > 1, "{}", workload.name);
         }
     }
@@ -147,6 +155,18 @@ mod tests {
     }
 
     #[test]
+    fn futures_run_on_one_thread_as_well() {
+        for workload in ALL.iter().filter(|workload| workload.params.runtime.is_some()) {
+            let runtime = Some(Runtime::CurrentThread);
+            let params = Params { runtime, ..small(workload.params) };
+            for entry in workload.entries {
+                let sample = (entry.run)(&params);
+                assert!(sample.is_ok(), "{} in {}: {sample:?}", entry.name, workload.name);
+            }
+        }
+    }
+
+    #[test]
     fn a_warm_pool_runs_every_task_once() {
         let params = Params { start: Some(Start::Warm), ..small(burst::WORKLOAD.params) };
         for entry in burst::WORKLOAD.entries {
@@ -157,9 +177,10 @@ mod tests {
 
     /// Sizes at which a test can afford every contender.
     fn small(params: Params) -> Params {
+        let (tasks, workers) = if params.runtime.is_some() { (200, 100) } else { (500, 8) };
         Params {
-            tasks: params.tasks.min(500),
-            workers: params.workers.min(8),
+            tasks: params.tasks.min(tasks),
+            workers: params.workers.min(workers),
             queue: params.queue.map(|_| 8),
             window_ms: params.window_ms.map(|_| 20),
             ..params

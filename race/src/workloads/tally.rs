@@ -61,6 +61,12 @@ impl Tally {
         self.tasks
     }
 
+    /// Whether all tasks have run, for those who must not wait.
+    pub(crate) fn is_full(&self) -> bool {
+        let mut stripes = self.stripes.iter().zip(self.expected());
+        stripes.all(|(stripe, expected)| stripe.0.load(Ordering::Relaxed) >= expected)
+    }
+
     /// Waits until all tasks have run.
     ///
     /// The stripes are awaited one after another: a look reads a single cache line and
