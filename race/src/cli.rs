@@ -1,12 +1,14 @@
 //! The command line: one subcommand for each workload, and the tour when there is none.
 
 use std::ops::RangeInclusive;
+use std::path::PathBuf;
 
 use clap::builder::RangedU64ValueParser;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use crate::allocator::Allocator;
+use crate::page;
 use crate::scenario::Scenario;
 use crate::tour;
 use crate::workloads::{Params, Runtime, Start, Workload};
@@ -36,6 +38,10 @@ pub(crate) struct Cli {
     /// Where all contenders get their memory from
     #[arg(long, global = true, value_enum, default_value_t)]
     pub(crate) allocator: Allocator,
+
+    /// Write the results as a page with plots to this file; the tour writes one in any case
+    #[arg(long, global = true, value_name = "FILE")]
+    report: Option<PathBuf>,
 
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
@@ -171,6 +177,12 @@ pub(crate) struct Order {
 }
 
 impl Cli {
+    /// Where the page with plots goes, if there is to be one.
+    pub(crate) fn page(&self) -> Option<PathBuf> {
+        let tour = self.command.is_none().then(page::usual_place);
+        self.report.clone().or(tour)
+    }
+
     /// What was asked for, or the complaint to end with.
     pub(crate) fn scenarios(&self) -> Result<Vec<Scenario>, clap::Error> {
         let mut scenarios = self.chosen().map_err(|complaint| {

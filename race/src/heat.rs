@@ -25,6 +25,9 @@ pub(crate) struct Outcome {
 pub(crate) struct Comparison {
     pub(crate) formic: &'static str,
     pub(crate) fastest_peer: &'static str,
+    /// The two medians.
+    pub(crate) own: f64,
+    pub(crate) theirs: f64,
     /// Formic's median divided by that of the peer: less is better.
     pub(crate) ratio: f64,
 }
@@ -71,7 +74,7 @@ impl Heat {
         let (fastest_peer, theirs) = self.fastest_peer()?;
         // Two that cost nothing are alike.
         let ratio = if own == theirs { 1.0 } else { own / theirs };
-        Some(Comparison { formic, fastest_peer, ratio })
+        Some(Comparison { formic, fastest_peer, own, theirs, ratio })
     }
 
     fn medians(&self, role: Role) -> impl Iterator<Item = (&'static str, f64)> {

@@ -9,13 +9,16 @@ mod cli;
 mod contenders;
 mod failure;
 mod heat;
+mod interrupt;
 mod json;
 mod measure;
+mod page;
 mod progress;
 mod report;
 mod run_one;
 mod scenario;
 mod statistics;
+mod surroundings;
 mod tour;
 mod workloads;
 mod yardstick;
@@ -40,12 +43,24 @@ fn main() -> ExitCode {
         eprintln!("race: this is a debug build, its figures mean little; use --release");
     }
     let heats = run_all(scenarios);
-    publish(&heats, cli.json)
+    let place = cli.page();
+    let page = place.as_deref().map_or(Ok(()), |place| page::write(&heats, place));
+    let code = publish(&heats, cli.json);
+    match (page, place) {
+        (Ok(()), Some(place)) if !cli.json => println!("\nWith plots: {}", place.display()),
+        (Err(error), _) => {
+            eprintln!("race: the report could not be written: {error}");
+            return ExitCode::FAILURE;
+        }
+        _ => {}
+    }
+    code
 }
 
 /// Runs the scenarios one after another under a single progress bar.
 fn run_all(scenarios: Vec<Scenario>) -> Vec<Heat> {
     let progress = Progress::over(&scenarios);
+    interrupt::heed(&progress);
     let heats = scenarios
         .into_iter()
         .map(|scenario| {

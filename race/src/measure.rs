@@ -102,9 +102,9 @@ pub(crate) fn thread_cpu_time() -> Duration {
 ///
 /// A thread that has ended takes its count along, so this is for windows in which none does.
 fn switches_of_others() -> u64 {
-    let own = rustix::thread::gettid().as_raw_nonzero().to_string();
+    let own = fs::read_link("/proc/thread-self").unwrap_or_default();
     let threads = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
-    let others = threads.filter(|thread| thread.file_name().to_str() != Some(&own));
+    let others = threads.filter(|thread| Some(&*thread.file_name()) != own.file_name());
     let switches = others.map(|thread| {
         let status = fs::read_to_string(thread.path().join("status")).unwrap_or_default();
         let voluntary = number_in(&status, "voluntary_ctxt_switches:").unwrap_or(0);

@@ -8,7 +8,7 @@ use crate::workloads::Entry;
 const TEMPLATE: &str = "[{bar:30}] {pos}/{len} {wide_msg}";
 
 /// A bar over all child processes of all scenarios.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Progress(ProgressBar);
 
 impl Progress {
@@ -35,7 +35,7 @@ impl Progress {
     }
 
     /// Takes the bar off the screen, to make room for the results.
-    pub(crate) fn finish(self) {
+    pub(crate) fn finish(&self) {
         self.0.finish_and_clear();
     }
 }

@@ -27,15 +27,19 @@ fn settings(heat: &Heat) -> String {
     format!("{}\nSettings\n{}\n", heat.scenario.workload.about, lines.collect::<String>())
 }
 
-/// The fastest first, those without a result last.
 fn table(heat: &Heat) -> String {
+    format!("{}\n{}", title(heat), aligned(&rows(heat)))
+}
+
+/// The headings, then a row for each contender: the fastest first, those without a result last.
+pub(crate) fn rows(heat: &Heat) -> Vec<Vec<String>> {
     let mut outcomes: Vec<&Outcome> = heat.outcomes.iter().collect();
     outcomes.sort_by(|one, other| median(one).total_cmp(&median(other)));
     let fastest_peer = heat.fastest_peer().map(|(_, median)| median);
     let yardstick = &heat.scenario.workload.yardstick;
     let mut rows = vec![headings(yardstick)];
     rows.extend(outcomes.iter().map(|outcome| row(outcome, yardstick, fastest_peer)));
-    format!("{}\n{}", title(heat), aligned(&rows))
+    rows
 }
 
 fn median(outcome: &Outcome) -> f64 {
@@ -43,7 +47,7 @@ fn median(outcome: &Outcome) -> f64 {
     figures.map_or(f64::INFINITY, |figures| figures.decisive.median)
 }
 
-fn title(heat: &Heat) -> String {
+pub(crate) fn title(heat: &Heat) -> String {
     let scenario = &heat.scenario;
     let (tasks, rounds) = (scenario.params.tasks, scenario.rounds);
     let plural = if rounds == 1 { "" } else { "s" };
@@ -53,8 +57,8 @@ fn title(heat: &Heat) -> String {
 fn headings(yardstick: &Yardstick) -> Vec<String> {
     let common = ["contender", yardstick.heading, "min", "max"].into_iter();
     let own = yardstick.beside().map(|column| column.heading);
-    let last = ["CPU ns/task", "peak MB", "to fastest peer"];
-    common.chain(own).chain(last).map(str::to_owned).collect()
+    let costs = ["CPU ns/task", "peak MB"].into_iter().filter(|_| yardstick.per_task);
+    common.chain(own).chain(costs).chain(["to fastest peer"]).map(str::to_owned).collect()
 }
 
 fn row(outcome: &Outcome, yardstick: &Yardstick, fastest_peer: Option<f64>) -> Vec<String> {
@@ -74,8 +78,10 @@ fn cells_of(figures: &Figures, yardstick: &Yardstick, fastest_peer: Option<f64>)
         let value = figures.more.iter().find(|(key, _)| *key == column.key);
         value.map_or("-".to_owned(), |(_, value)| number(*value))
     }));
-    cells.push(number(figures.cpu_ns_per_task));
-    cells.push(figures.peak_mb.map_or("-".to_owned(), number));
+    if yardstick.per_task {
+        cells.push(number(figures.cpu_ns_per_task));
+        cells.push(figures.peak_mb.map_or("-".to_owned(), number));
+    }
     cells.push(ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.2}")));
     cells
 }
@@ -107,7 +113,7 @@ fn aligned(rows: &[Vec<String>]) -> String {
 }
 
 /// How formic did, and who failed.
-fn sentences(heat: &Heat) -> Vec<String> {
+pub(crate) fn sentences(heat: &Heat) -> Vec<String> {
     let scenario = &heat.scenario;
     let comparison = heat.comparison().map(|found| in_words(found, &scenario.workload.yardstick));
     let failures = heat.outcomes.iter().filter_map(|outcome| {
@@ -118,20 +124,24 @@ fn sentences(heat: &Heat) -> Vec<String> {
     sentences.map(|sentence| format!("{scenario}: {sentence}\n")).collect()
 }
 
-/// A ratio of times turned over is one of speeds, which is easier to picture.
-pub(crate) fn in_words(comparison: Comparison, yardstick: &Yardstick) -> String {
-    let Comparison { formic, fastest_peer, ratio } = comparison;
-    let (noun, turned) = (yardstick.noun, 1.0 / ratio);
-    if noun == "time" && ratio < 1.0 {
+/// A ratio of times turned over is one of speeds, which is easier to picture. What is no time is
+/// told by both figures, as a ratio of two that are next to nothing says nothing.
+fn in_words(comparison: Comparison, yardstick: &Yardstick) -> String {
+    let Comparison { formic, fastest_peer, own, theirs, ratio } = comparison;
+    let Yardstick { noun, heading, .. } = yardstick;
+    if *noun != "time" {
+        let (own, theirs) = (number(own), number(theirs));
         return format!(
-            "{formic} has {turned:.1} times the speed of the fastest other pool, {fastest_peer}"
+            "{noun} ({heading}): {formic} {own}, the best other, {fastest_peer}, {theirs}"
         );
     }
-    if !ratio.is_finite() {
-        return format!("{formic} takes more {noun} than {fastest_peer}, which takes none");
+    if ratio < 1.0 {
+        let speed = 1.0 / ratio;
+        return format!(
+            "{formic} has {speed:.1} times the speed of the fastest other pool, {fastest_peer}"
+        );
     }
-    let share = if ratio < 1.0 { "of" } else { "times" };
-    format!("{formic} takes {ratio:.2} {share} the {noun} of the best other pool, {fastest_peer}")
+    format!("{formic} takes {ratio:.2} times the time of the fastest other pool, {fastest_peer}")
 }
 
 #[cfg(test)]
@@ -171,7 +181,9 @@ tiny, 2 workers: 1 tasks, median of 1 round
         let heat = heat("formic,rayon", 1, |name| Ok(if name == "formic" { 300 } else { 200 }));
         assert_eq!(
             sentences(&heat),
-            ["tiny, 2 workers: formic takes 1.50 times the time of the best other pool, rayon\n"]
+            [
+                "tiny, 2 workers: formic takes 1.50 times the time of the fastest other pool, rayon\n"
+            ]
         );
     }
 

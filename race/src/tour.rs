@@ -1,23 +1,56 @@
 //! The tour: what one sees without arguments, a little of every workload.
 
 use crate::scenario::Scenario;
-use crate::workloads::{Params, Workload, bounded, tiny};
+use crate::workloads::{Params, Role, Start, Workload};
+use crate::workloads::{bounded, burst, cpu, idle, lateness, nested, producers};
+use crate::workloads::{round_trip, sleep, sleep_pull, tiny};
 
-/// Small enough for the whole tour to take well under a minute.
-const TASKS: u64 = 300_000;
-const ROUNDS: usize = 3;
-
-/// The stops of the tour, in their order.
+/// The stops of the tour, in their order: the headline first.
+///
+/// A workload in which formic does not take part yet is no stop.
 pub(crate) fn stops() -> Vec<Scenario> {
+    let has_formic = |stop: &Scenario| stop.entries.iter().any(|e| e.role == Role::Formic);
+    all().into_iter().filter(has_formic).collect()
+}
+
+/// Small enough for the whole tour to take about a minute.
+fn all() -> Vec<Scenario> {
     vec![
-        stop(&tiny::WORKLOAD, 2, None),
-        stop(&tiny::WORKLOAD, 64, None),
-        stop(&bounded::WORKLOAD, 2, Some(1024)),
-        stop(&bounded::WORKLOAD, 2, Some(64)),
+        // A million tasks of 10 ms, with a limit and without.
+        stop(&sleep::WORKLOAD, 1, |_| ()),
+        stop(&tiny::WORKLOAD, 3, |params| params.tasks = 200_000),
+        stop(&tiny::WORKLOAD, 2, |params| {
+            params.tasks = 50_000;
+            params.workers = 64;
+        }),
+        stop(&bounded::WORKLOAD, 3, |params| params.tasks = 200_000),
+        stop(&bounded::WORKLOAD, 3, |params| {
+            params.tasks = 200_000;
+            params.queue = Some(64);
+        }),
+        stop(&producers::WORKLOAD, 3, |params| params.tasks = 200_000),
+        stop(&nested::WORKLOAD, 3, |params| params.tasks = (1 << 17) - 1),
+        stop(&round_trip::WORKLOAD, 3, |params| params.tasks = 3000),
+        without("rayon", stop(&burst::WORKLOAD, 3, |_| ())),
+        without("rayon", stop(&burst::WORKLOAD, 3, |params| params.start = Some(Start::Warm))),
+        stop(&cpu::WORKLOAD, 3, |params| params.tasks = 2000),
+        stop(&sleep_pull::WORKLOAD, 2, |params| params.tasks = 200_000),
+        stop(&lateness::WORKLOAD, 1, |params| {
+            params.tasks = 1000;
+            params.workers = 1000;
+        }),
+        stop(&idle::WORKLOAD, 1, |params| params.window_ms = Some(100)),
     ]
 }
 
-fn stop(workload: &'static Workload, workers: usize, queue: Option<usize>) -> Scenario {
-    let params = Params { queue, ..Params::of(TASKS, workers) };
-    Scenario::with_all(workload, params, ROUNDS)
+fn stop(workload: &'static Workload, rounds: usize, sizes: impl FnOnce(&mut Params)) -> Scenario {
+    let mut params = workload.params;
+    sizes(&mut params);
+    Scenario::with_all(workload, params, rounds)
+}
+
+/// Leaves out one who takes seconds where the others take milliseconds.
+fn without(name: &str, mut stop: Scenario) -> Scenario {
+    stop.entries.retain(|entry| entry.name != name);
+    stop
 }

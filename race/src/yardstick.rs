@@ -8,8 +8,10 @@ pub(crate) struct Yardstick {
     pub(crate) decides: Decides,
     /// The unit of the figure that decides, as the head of its column.
     pub(crate) heading: &'static str,
-    /// What less of it means, as in "0.50 of the time of the fastest other pool".
+    /// What it measures: a time, which is told as a speed, or something else.
     pub(crate) noun: &'static str,
+    /// Whether processor time per task and the peak of memory say something here.
+    pub(crate) per_task: bool,
     /// What a sample of this workload tells beyond time and memory.
     pub(crate) columns: &'static [Column],
 }
@@ -33,11 +35,15 @@ pub(crate) struct Column {
 }
 
 impl Yardstick {
-    pub(crate) const PER_TASK: Self =
-        Self { decides: Decides::PerTask, heading: "ns/task", noun: "time", columns: &[] };
+    pub(crate) const PER_TASK: Self = Self {
+        decides: Decides::PerTask,
+        heading: "ns/task",
+        noun: "time",
+        per_task: true,
+        columns: &[],
+    };
 
-    pub(crate) const WALL: Self =
-        Self { decides: Decides::Wall, heading: "ms", noun: "time", columns: &[] };
+    pub(crate) const WALL: Self = Self { decides: Decides::Wall, heading: "ms", ..Self::PER_TASK };
 
     /// The figure that decides, or nothing when the sample lacks it.
     pub(crate) fn of(&self, sample: &Sample, tasks: u64) -> Option<f64> {

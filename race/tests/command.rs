@@ -1,6 +1,10 @@
 //! The command as its users meet it: the binary, its output and its exit codes.
 
+#[cfg(target_os = "linux")]
+use std::io::Read;
 use std::process::{Command, Output, Stdio};
+#[cfg(target_os = "linux")]
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -88,6 +92,83 @@ fn a_table_without_control_characters_comes_through_a_pipe() {
     assert!(last.starts_with("tiny, 2 workers: formic "), "{last}");
     let complaints = String::from_utf8(output.stderr).expect("text");
     assert!(!complaints.contains('\u{1b}'), "{complaints:?}");
+}
+
+#[test]
+fn a_report_with_plots_is_written_and_needs_nothing_from_elsewhere() {
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("a-new-folder");
+    let place = folder.join("report.html");
+    std::fs::remove_dir_all(&folder).ok();
+    let report = ["tiny", "--only", "formic,rayon", "--report"];
+    let output =
+        race(&report, &[place.to_str().expect("a path"), "--rounds", "1", "--tasks", "1000"]);
+    assert!(output.status.success());
+    let page = std::fs::read_to_string(&place).expect("a report");
+    for word in ["<svg", "<style>", "prefers-color-scheme", "rayon 1.", "num_threads(workers)"] {
+        assert!(page.contains(word), "{word} is missing");
+    }
+    for outside in ["http:", "https:", "src=", "<link", "<script", "url("] {
+        assert!(!page.contains(outside), "{outside} is there");
+    }
+    let text = String::from_utf8(output.stdout).expect("text");
+    assert!(text.contains("report.html"), "{text}");
+}
+
+#[test]
+fn a_report_that_cannot_be_written_is_a_failure() {
+    let report = ["tiny", "--only", "formic", "--report", "/dev/null/report.html"];
+    let output = race(&report, &SMALL);
+    assert_eq!(output.status.code(), Some(1));
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(complaint.contains("the report could not be written"), "{complaint}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn ctrl_c_ends_the_race_and_its_child() {
+    let mut race = Command::new(env!("CARGO_BIN_EXE_race"))
+        .args(["tiny", "--tasks", "100000000", "--only", "formic", "--rounds", "1"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("race starts");
+    let children = format!("/proc/{0}/task/{0}/children", race.id());
+    let child = eventually(|| {
+        let children = std::fs::read_to_string(&children).ok()?;
+        Some(children.split_whitespace().next()?.to_owned())
+    });
+    // Only to the parent, so that nothing but the parent can end the child.
+    let race_id = race.id().to_string();
+    let kill = Command::new("kill").args(["-INT", &race_id]).status().expect("kill runs");
+    assert!(kill.success());
+    let status = race.wait().expect("race ends");
+    assert_eq!(status.code(), Some(130));
+    eventually(|| is_gone(&child).then_some(()));
+    let mut complaint = String::new();
+    let mut stderr = race.stderr.take().expect("it is piped");
+    stderr.read_to_string(&mut complaint).expect("text");
+    assert!(complaint.ends_with("race: interrupted\n"), "{complaint:?}");
+    assert!(!complaint.contains('\u{1b}'), "{complaint:?}");
+}
+
+/// Whether a process is there no more, or only waits for somebody to take note of its end.
+#[cfg(target_os = "linux")]
+fn is_gone(process: &str) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status"));
+    status.map_or(true, |status| status.contains("State:\tZ"))
+}
+
+#[cfg(target_os = "linux")]
+fn eventually<T>(mut look: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "it did not come about in a minute");
+        std::thread::sleep(Duration::from_millis(2));
+    }
 }
 
 #[test]

@@ -11,15 +11,18 @@ fn the_command_line_is_consistent() {
 fn no_arguments_ask_for_the_tour() {
     let tour = scenarios("").expect("the tour");
     let names: Vec<String> = tour.iter().map(ToString::to_string).collect();
-    assert_eq!(
-        names,
-        [
-            "tiny, 2 workers",
-            "tiny, 64 workers",
-            "bounded, 2 workers, queue 1024",
-            "bounded, 2 workers, queue 64",
-        ]
-    );
+    for name in [
+        "tiny, 2 workers",
+        "tiny, 64 workers",
+        "bounded, 2 workers, queue 1024",
+        "bounded, 2 workers, queue 64",
+        "producers, 2 workers, 16 producers",
+        "burst, 1000 workers, cold",
+        "burst, 1000 workers, warm",
+        "idle, 64 workers",
+    ] {
+        assert!(names.iter().any(|there| there == name), "{name} is not in {names:?}");
+    }
 }
 
 #[test]
@@ -64,4 +67,21 @@ fn a_value_out_of_range_is_refused() {
 fn scenarios(line: &str) -> Result<Vec<Scenario>, clap::Error> {
     let arguments = ["race"].into_iter().chain(line.split_whitespace());
     Cli::try_parse_from(arguments)?.scenarios()
+}
+
+#[test]
+fn the_tour_has_a_page_and_a_workload_only_if_asked() {
+    let page = |line: &str| {
+        let arguments = ["race"].into_iter().chain(line.split_whitespace());
+        Cli::try_parse_from(arguments).expect("a command line").page()
+    };
+    assert!(page("").expect("a place").ends_with("race/report.html"));
+    assert_eq!(page("tiny"), None);
+    assert_eq!(page("tiny --report there.html"), Some(PathBuf::from("there.html")));
+}
+
+#[test]
+fn the_allocator_is_part_of_every_scenario() {
+    let tour = scenarios("--allocator mimalloc").expect("the tour");
+    assert!(tour.iter().all(|stop| stop.params.allocator == Allocator::Mimalloc));
 }

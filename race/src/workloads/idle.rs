@@ -17,15 +17,16 @@ const MARGIN: Duration = Duration::from_millis(500);
 
 const YARDSTICK: Yardstick = Yardstick {
     decides: Decides::Named("cpu_us_5s"),
-    heading: "CPU µs in 5 s",
+    heading: "CPU µs/5 s",
     noun: "processor time",
+    per_task: false,
     columns: &[
-        Column { key: "cpu_us_5s", heading: "CPU µs in 5 s" },
-        Column { key: "wakeups_5s", heading: "wake-ups" },
-        Column { key: "kb_per_worker", heading: "KB/worker" },
+        Column { key: "cpu_us_5s", heading: "CPU µs/5 s" },
+        Column { key: "wakeups_5s", heading: "wakes" },
+        Column { key: "kb_per_worker", heading: "KB each" },
         Column { key: "after_cpu_us_5s", heading: "CPU after" },
-        Column { key: "after_wakeups_5s", heading: "wake-ups after" },
-        Column { key: "after_threads", heading: "threads after" },
+        Column { key: "after_wakeups_5s", heading: "wakes after" },
+        Column { key: "after_threads", heading: "threads left" },
     ],
 };
 

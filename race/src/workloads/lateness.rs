@@ -26,6 +26,7 @@ const YARDSTICK: Yardstick = Yardstick {
     decides: Decides::Named("p99_us"),
     heading: "p99 µs",
     noun: "lateness",
+    per_task: true,
     columns: &[
         Column { key: "p50_us", heading: "p50 µs" },
         Column { key: "p99_us", heading: "p99 µs" },

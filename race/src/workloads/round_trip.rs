@@ -23,6 +23,7 @@ const YARDSTICK: Yardstick = Yardstick {
     decides: Decides::Named("mean_ns"),
     heading: "mean ns",
     noun: "time",
+    per_task: true,
     columns: &[
         Column { key: "mean_ns", heading: "mean ns" },
         Column { key: "p50_ns", heading: "p50 ns" },
