@@ -78,13 +78,12 @@ fn warm<C: Contender>(
 
 fn burst<C: Contender>(contender: &C, tally: &'static Tally) -> Result<(), Failure> {
     for index in 0..tally.tasks() {
-        let task = tally.task(index);
         contender.submit(move || {
             thread::sleep(BLOCKED);
-            task();
+            tally.add_long(index);
         })?;
     }
-    tally.wait();
+    tally.wait_for_long();
     Ok(())
 }
 

@@ -14,6 +14,7 @@ use crate::contenders::{
 };
 use crate::failure::Failure;
 use crate::measure::{Sample, Stopwatch, thread_cpu_time};
+use crate::statistics::Spread;
 use crate::yardstick::{Column, Yardstick};
 
 /// How long a task computes.
@@ -64,10 +65,10 @@ fn run<C: Contender>(
     for index in 0..params.tasks {
         contender.submit(move || {
             compute(turns);
-            tally.add(index);
+            tally.add_long(index);
         })?;
     }
-    tally.wait();
+    tally.wait_for_long();
     let sample = stopwatch.stop();
 
     contender.shut_down()?;
@@ -78,31 +79,35 @@ fn run<C: Contender>(
 }
 
 /// Turns of a loop and not a span of time: a task that loses its core must not end the sooner.
+/// Each turn needs the one before it, and nothing but registers.
 #[inline(never)]
 fn compute(turns: u64) {
-    let mut value = 1u64;
-    for turn in 0..turns {
-        value = black_box(value.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ turn);
+    let mut value = black_box(1u64);
+    for _ in 0..turns {
+        value ^= value << 13;
+        value ^= value >> 7;
+        value ^= value << 17;
     }
+    black_box(value);
 }
 
 /// How many turns take [`TASK`] while as many threads compute as will do so in the run.
 ///
-/// The time is the processor's, and the best of many looks counts, so that other programs do not
-/// make the machine seem slower than it is.
+/// The time is that of the thread, and the median of many looks counts, so that other programs do
+/// not make the machine seem slower than it is.
 fn turns_in_a_task(threads: usize) -> u64 {
     const TURNS: u64 = 100_000;
     let start = Barrier::new(threads);
     let rate = || {
         start.wait();
         let begin = Instant::now();
-        let mut best = Duration::MAX;
+        let mut times = Vec::new();
         while begin.elapsed() < CALIBRATION {
             let before = thread_cpu_time();
             compute(TURNS);
-            best = best.min(thread_cpu_time().saturating_sub(before));
+            times.push(thread_cpu_time().saturating_sub(before).as_secs_f64());
         }
-        TURNS as f64 / best.as_secs_f64()
+        Spread::of(times).map_or(1.0, |times| TURNS as f64 / times.median)
     };
     let rates: Vec<f64> = thread::scope(|scope| {
         let threads: Vec<_> = (0..threads).map(|_| scope.spawn(rate)).collect();

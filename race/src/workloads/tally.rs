@@ -2,8 +2,8 @@
 
 use std::hint;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
-use std::time::Duration;
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
 
 use crate::failure::Failure;
 
@@ -11,7 +11,13 @@ const STRIPES: u64 = 64;
 
 /// How often the producer looks before it begins to sleep between looks.
 const SPINS: u32 = 300;
-const NAP: Duration = Duration::from_micros(20);
+/// The shortest and the longest sleep between two looks.
+const NAPS: (Duration, Duration) = (Duration::from_micros(20), Duration::from_millis(1));
+/// A sleep is this part of what has been waited so far.
+///
+/// A look costs a wake-up, which may be tens of microseconds of a core that the workers want. So the
+/// end is seen late by one or two per cent of the wait, and the looks cost no more than that.
+const PART: u32 = 64;
 
 /// A sum spread over many cache lines, so that no line is hammered by all workers.
 ///
@@ -21,6 +27,10 @@ const NAP: Duration = Duration::from_micros(20);
 pub(crate) struct Tally {
     stripes: [Stripe; STRIPES as usize],
     tasks: u64,
+    /// How many long tasks have yet to run.
+    left: Stripe,
+    /// Who waits for the last of them.
+    waiter: Thread,
 }
 
 /// 128 bytes, since the processor fetches cache lines of 64 in pairs.
@@ -33,7 +43,8 @@ impl Tally {
     /// and no contender pays for counting references.
     pub(crate) fn leaked(tasks: u64) -> &'static Self {
         let stripes = std::array::from_fn(|_| Stripe::default());
-        Box::leak(Box::new(Self { stripes, tasks }))
+        let left = Stripe(AtomicU64::new(tasks));
+        Box::leak(Box::new(Self { stripes, tasks, left, waiter: thread::current() }))
     }
 
     /// Task number `index`: three words of captures and one atomic add.
@@ -55,6 +66,26 @@ impl Tally {
         stripe.0.fetch_add(value, Ordering::Relaxed);
     }
 
+    /// The same for a task that takes long: the last one wakes the producer.
+    ///
+    /// All share one counter, which is nothing beside tens of microseconds of work; while a producer
+    /// that looked for itself would take a share of the cores from the workers.
+    pub(crate) fn add_long(&self, index: u64) {
+        self.add(index);
+        // Release, and Acquire in `wait_for_long`: the adds of all tasks are seen after the wait.
+        if self.left.0.fetch_sub(1, Ordering::Release) == 1 {
+            self.waiter.unpark();
+        }
+    }
+
+    /// Waits until all long tasks have run, on the thread that made the tally.
+    pub(crate) fn wait_for_long(&self) {
+        // Acquire: pairs with the Release in `add_long`.
+        while self.left.0.load(Ordering::Acquire) > 0 {
+            thread::park();
+        }
+    }
+
     /// How many tasks there are.
     #[inline]
     pub(crate) fn tasks(&self) -> u64 {
@@ -72,10 +103,10 @@ impl Tally {
     /// The stripes are awaited one after another: a look reads a single cache line and
     /// hardly disturbs those who still write.
     pub(crate) fn wait(&self) {
-        let mut looks = 0;
+        let mut looks = Looks::default();
         for (stripe, expected) in self.stripes.iter().zip(self.expected()) {
             while stripe.0.load(Ordering::Relaxed) < expected {
-                pause(&mut looks);
+                looks.pause();
             }
         }
     }
@@ -99,13 +130,25 @@ impl Tally {
     }
 }
 
-/// Spins at first, for what is about to end; sleeps later, so that the cores are left to the workers.
-fn pause(looks: &mut u32) {
-    if *looks < SPINS {
-        *looks += 1;
-        hint::spin_loop();
-    } else {
-        thread::sleep(NAP);
+/// The producer's looks at the tally.
+#[derive(Debug, Default)]
+struct Looks {
+    spins: u32,
+    /// Since when it sleeps between looks.
+    since: Option<Instant>,
+}
+
+impl Looks {
+    /// Spins at first, for what is about to end; sleeps later, so that the cores are left to the
+    /// workers, and the longer the more it has waited.
+    fn pause(&mut self) {
+        if self.spins < SPINS {
+            self.spins += 1;
+            hint::spin_loop();
+            return;
+        }
+        let since = *self.since.get_or_insert_with(Instant::now);
+        thread::sleep((since.elapsed() / PART).clamp(NAPS.0, NAPS.1));
     }
 }
 
@@ -129,6 +172,15 @@ mod tests {
             tally.wait();
             assert_eq!(tally.check(), Ok(()), "{tasks} tasks");
         }
+    }
+
+    #[test]
+    fn the_last_of_the_long_tasks_ends_the_wait() {
+        let tally = Tally::leaked(100);
+        let worker = thread::spawn(move || (0..100).for_each(|index| tally.add_long(index)));
+        tally.wait_for_long();
+        assert_eq!(tally.check(), Ok(()));
+        worker.join().expect("it adds");
     }
 
     #[test]
