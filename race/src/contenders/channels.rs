@@ -4,7 +4,7 @@ use std::sync::mpsc::{self, SyncSender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
-use super::{Contender, Refused};
+use super::{Contender, Refused, Values};
 use crate::failure::Failure;
 use crate::workloads::Params;
 
@@ -47,6 +47,42 @@ impl Contender for Crossbeam {
     #[inline]
     fn submit(&self, task: impl FnOnce() + Send + 'static) -> Result<(), Refused> {
         self.sender.send(Box::new(task)).map_err(|_| Refused)
+    }
+
+    fn shut_down(self) -> Result<(), Failure> {
+        drop(self.sender);
+        join(self.threads)
+    }
+}
+
+/// Threads over a `crossbeam-channel` of plain values: no closure, and nothing to allocate.
+#[derive(Debug)]
+pub(crate) struct CrossbeamValues<T> {
+    sender: crossbeam_channel::Sender<T>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl<T: Send + 'static> CrossbeamValues<T> {
+    pub(crate) const UNBOUNDED: &str =
+        "crossbeam_channel::unbounded of plain values, a receiver for each of `workers` threads";
+
+    pub(crate) fn unbounded(
+        params: &Params,
+        function: impl Fn(T) + Send + Copy + 'static,
+    ) -> Result<Self, Failure> {
+        let (sender, receiver) = crossbeam_channel::unbounded();
+        let threads = start(params.workers, || {
+            let receiver = receiver.clone();
+            move || receiver.iter().for_each(function)
+        })?;
+        Ok(Self { sender, threads })
+    }
+}
+
+impl<T: Send + 'static> Values<T> for CrossbeamValues<T> {
+    #[inline]
+    fn submit(&self, value: T) -> Result<(), Refused> {
+        self.sender.send(value).map_err(|_| Refused)
     }
 
     fn shut_down(self) -> Result<(), Failure> {

@@ -12,9 +12,9 @@ pub(crate) mod stage;
 mod threads;
 
 pub(crate) use self::callers::{Argument, Caller, FormicCall, Replying, answer};
-pub(crate) use self::channels::{Crossbeam, SyncChannel};
+pub(crate) use self::channels::{Crossbeam, CrossbeamValues, SyncChannel};
 pub(crate) use self::executors::{AsyncExecutor, Blocking};
-pub(crate) use self::formic::Formic;
+pub(crate) use self::formic::{Formic, FormicMulti, FormicValues};
 pub(crate) use self::gate::Gated;
 pub(crate) use self::peers::{Rayon, RustyPool, Threadfin, Threadpool};
 pub(crate) use self::runtimes::{TokioBlocking, TokioSemaphore, TokioSpawn};
@@ -28,6 +28,15 @@ pub(crate) trait Contender: Sized + Send + Sync + 'static {
     fn submit(&self, task: impl FnOnce() + Send + 'static) -> Result<(), Refused>;
 
     /// Ends the pool when all tasks have run; outside the clock.
+    fn shut_down(self) -> Result<(), Failure>;
+}
+
+/// A pool of one function, which is given values instead of closures.
+pub(crate) trait Values<T>: Sized {
+    /// As [`Contender::submit`].
+    fn submit(&self, value: T) -> Result<(), Refused>;
+
+    /// As [`Contender::shut_down`].
     fn shut_down(self) -> Result<(), Failure>;
 }
 

@@ -7,14 +7,13 @@ use super::tally::Tally;
 use super::tiny::SETTLE;
 use super::{Entry, Params, Workload};
 use crate::contenders::{
-    AsyncExecutor, Contender, Crossbeam, Formic, Rayon, Refused, RustyPool, Threadfin, Threadpool,
-    TokioBlocking, TokioSpawn,
+    AsyncExecutor, Contender, Crossbeam, Formic, FormicMulti, Rayon, Refused, RustyPool, Threadfin,
+    Threadpool, TokioBlocking, TokioSpawn,
 };
 use crate::failure::Failure;
 use crate::measure::{Sample, Stopwatch};
 use crate::yardstick::Yardstick;
 
-/// The place of formic's `Multi` of two pools is after `formic`.
 pub(crate) static WORKLOAD: Workload = Workload {
     name: "producers",
     about: "As tiny, but from many threads at once, each with its share of the tasks.",
@@ -23,6 +22,9 @@ pub(crate) static WORKLOAD: Workload = Workload {
     rounds: 7,
     entries: &[
         Entry::formic(Formic::DEFAULT_QUEUE, |params| run(params, Formic::with_default_queue)),
+        Entry::variant("formic-multi", FormicMulti::HALVES, |params| {
+            run(params, FormicMulti::halves)
+        }),
         Entry::variant("formic-unbounded", Formic::UNBOUNDED, |params| {
             run(params, Formic::unbounded)
         }),

@@ -60,8 +60,9 @@ impl Tally {
         self.put(index, index + 1);
     }
 
+    /// The same with the value at hand.
     #[inline]
-    fn put(&self, index: u64, value: u64) {
+    pub(crate) fn put(&self, index: u64, value: u64) {
         let stripe = &self.stripes[(index % STRIPES) as usize];
         stripe.0.fetch_add(value, Ordering::Relaxed);
     }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::tally::Tally;
 use super::{Entry, Params, Workload};
 use crate::contenders::{
-    AsyncExecutor, Blocking, Contender, Crossbeam, Formic, Rayon, RustyPool, Threadfin, Threadpool,
-    TokioBlocking, TokioSpawn,
+    AsyncExecutor, Blocking, Contender, Crossbeam, CrossbeamValues, Formic, FormicValues, Rayon,
+    RustyPool, Threadfin, Threadpool, TokioBlocking, TokioSpawn, Values,
 };
 use crate::failure::Failure;
 use crate::measure::{Sample, Stopwatch};
@@ -29,6 +29,9 @@ pub(crate) static WORKLOAD: Workload = Workload {
         Entry::variant("formic-unbounded", Formic::UNBOUNDED, |params| {
             run(params, Formic::unbounded)
         }),
+        Entry::variant("formic-fn", FormicValues::<Piece>::DEFAULT_QUEUE, |params| {
+            run_values(params, FormicValues::with_default_queue)
+        }),
         Entry::peer("rusty_pool", RustyPool::FIXED, |params| run(params, RustyPool::fixed)),
         Entry::peer("rayon", Rayon::FIXED, |params| run(params, Rayon::fixed)),
         Entry::peer("threadpool", Threadpool::FIXED, |params| run(params, Threadpool::fixed)),
@@ -42,6 +45,9 @@ pub(crate) static WORKLOAD: Workload = Workload {
             run(params, TokioBlocking::grown)
         }),
         Entry::peer("blocking", Blocking::GROWN, |params| run(params, Blocking::grown)),
+        Entry::beside("crossbeam-values", CrossbeamValues::<Piece>::UNBOUNDED, |params| {
+            run_values(params, CrossbeamValues::unbounded)
+        }),
     ],
 };
 
@@ -57,6 +63,30 @@ pub(super) fn run<C: Contender>(
     let stopwatch = Stopwatch::start();
     for index in 0..params.tasks {
         contender.submit(tally.task(index))?;
+    }
+    tally.wait();
+    let sample = stopwatch.stop();
+
+    contender.shut_down()?;
+    tally.check()?;
+    Ok(sample)
+}
+
+/// What a pool of one function is given: as many bytes as a task captures.
+type Piece = (&'static Tally, u64, u64);
+
+/// The same for a pool of one function.
+fn run_values<V: Values<Piece>>(
+    params: &Params,
+    build: impl FnOnce(&Params, fn(Piece)) -> Result<V, Failure>,
+) -> Result<Sample, Failure> {
+    let tally = Tally::leaked(params.tasks);
+    let contender = build(params, |(tally, index, value)| tally.put(index, value))?;
+    thread::sleep(SETTLE);
+
+    let stopwatch = Stopwatch::start();
+    for index in 0..params.tasks {
+        contender.submit((tally, index, index + 1))?;
     }
     tally.wait();
     let sample = stopwatch.stop();
