@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_executor::Executor;
 use futures_util::StreamExt;
 use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
+use tokio::task::{JoinSet, unconstrained};
 
 use super::Refused;
 use crate::failure::Failure;
@@ -131,6 +131,9 @@ impl<J: Job> Pushed<J> for WorkerTasks {
 }
 
 /// One task that drives all futures by `buffer_unordered`, fed by a channel.
+///
+/// It must be unconstrained: with tokio's budget of 128 polls for each turn of a task, timers beyond
+/// that wake themselves again and again, and the whole is fifty times as slow.
 #[derive(Debug)]
 pub(crate) struct BufferedChannel {
     numbers: tokio::sync::mpsc::Sender<u64>,
@@ -141,7 +144,7 @@ impl BufferedChannel {
         let (numbers, mut taken) = tokio::sync::mpsc::channel(CHANNEL);
         let stream = futures_util::stream::poll_fn(move |context| taken.poll_recv(context));
         let driven = stream.map(move |index| job.start(index)).buffer_unordered(limit);
-        drop(tokio::spawn(driven.for_each(|()| std::future::ready(()))));
+        drop(tokio::spawn(unconstrained(driven.for_each(|()| std::future::ready(())))));
         Self { numbers }
     }
 }
@@ -194,7 +197,7 @@ impl<J: Job> Pushed<J> for ExecutorWithSemaphore<J> {
 pub(crate) async fn pull_buffered<J: Job>(job: J, tasks: u64, limit: usize) -> Result<(), Failure> {
     let stream = futures_util::stream::iter(0..tasks).map(move |index| job.start(index));
     let driven = stream.buffer_unordered(limit).for_each(|()| std::future::ready(()));
-    tokio::spawn(driven).await.map_err(Failure::new)
+    tokio::spawn(unconstrained(driven)).await.map_err(Failure::new)
 }
 
 /// Pulls by as many looping tasks as the limit says, over a counter that they share.

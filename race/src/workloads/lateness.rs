@@ -34,6 +34,8 @@ const YARDSTICK: Yardstick = Yardstick {
     ],
 };
 
+/// Plain `tokio::spawn` is what formic is compared to, as it is what one would use otherwise.
+///
 /// The place of formic's `AsyncPool` is at the head.
 pub(crate) static WORKLOAD: Workload = Workload {
     name: "lateness",
@@ -47,12 +49,12 @@ pub(crate) static WORKLOAD: Workload = Workload {
         Entry::peer("tokio-spawn", "a task for each", |params| {
             tokio(params, |job, _| UnlimitedSpawn(job))
         }),
-        Entry::peer("tokio-semaphore", "a task for each, acquire_owned before spawn", |params| {
+        Entry::beside("tokio-semaphore", "a task for each, acquire_owned before spawn", |params| {
             tokio(params, SpawnWithSemaphore::new)
         }),
         Entry::beside(
             "tokio-buffered",
-            "one task with buffer_unordered(workers): a slow poll holds up all the others",
+            "one unconstrained task with buffer_unordered: a slow poll holds up all the others",
             |params| tokio(params, BufferedChannel::new),
         ),
         Entry::beside(

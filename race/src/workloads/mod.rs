@@ -136,7 +136,7 @@ mod tests {
             // formic has no pool for futures yet.
             let expected = usize::from(workload.params.runtime.is_none());
             assert_eq!(count(Role::Formic), expected, "{}", workload.name);
-            assert!(count(Role::Peer) > 1, "{}", workload.name);
+            assert!(count(Role::Peer) > 0, "{}", workload.name);
         }
     }
 

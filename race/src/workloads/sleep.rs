@@ -38,7 +38,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
         }),
         Entry::peer(
             "tokio-buffered",
-            "one task with buffer_unordered(workers), fed by a tokio channel",
+            "one unconstrained task with buffer_unordered(workers), fed by a tokio channel",
             |params| tokio(params, BufferedChannel::new),
         ),
         Entry::peer(

@@ -22,9 +22,11 @@ pub(crate) static WORKLOAD: Workload = Workload {
     params: Params { runtime: Some(Runtime::TwoThreads), ..Params::of(1_000_000, 50_000) },
     rounds: 5,
     entries: &[
-        Entry::peer("tokio-buffered", "buffer_unordered(workers) in one spawned task", |params| {
-            tokio(params, pull_buffered)
-        }),
+        Entry::peer(
+            "tokio-buffered",
+            "buffer_unordered(workers) in one unconstrained task",
+            |params| tokio(params, pull_buffered),
+        ),
         Entry::peer("tokio-workers", "`workers` looping tasks over a shared counter", |params| {
             tokio(params, pull_by_tasks)
         }),
