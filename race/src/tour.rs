@@ -1,20 +1,14 @@
 //! The tour: what one sees without arguments, a little of every workload.
 
 use crate::scenario::Scenario;
-use crate::workloads::{Params, Role, Start, Workload};
+use crate::workloads::{Params, Start, Workload};
 use crate::workloads::{bounded, burst, cpu, idle, lateness, nested, producers};
 use crate::workloads::{round_trip, sleep, sleep_pull, tiny};
 
 /// The stops of the tour, in their order: the headline first.
 ///
-/// A workload in which formic does not take part yet is no stop.
-pub(crate) fn stops() -> Vec<Scenario> {
-    let has_formic = |stop: &Scenario| stop.entries.iter().any(|e| e.role == Role::Formic);
-    all().into_iter().filter(has_formic).collect()
-}
-
 /// Small enough for the whole tour to take about a minute.
-fn all() -> Vec<Scenario> {
+pub(crate) fn stops() -> Vec<Scenario> {
     vec![
         // A million tasks of 10 ms, with a limit and without.
         stop(&sleep::WORKLOAD, 1, |_| ()),

@@ -11,6 +11,7 @@ fn the_command_line_is_consistent() {
 fn no_arguments_ask_for_the_tour() {
     let tour = scenarios("").expect("the tour");
     let names: Vec<String> = tour.iter().map(ToString::to_string).collect();
+    assert_eq!(names[0], "sleep, 50000 at once, two-threads", "the headline");
     for name in [
         "tiny, 2 workers",
         "tiny, 64 workers",

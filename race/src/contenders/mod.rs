@@ -4,6 +4,7 @@ mod callers;
 mod channels;
 mod executors;
 mod formic;
+pub(crate) mod formic_futures;
 pub(crate) mod futures;
 mod gate;
 mod peers;

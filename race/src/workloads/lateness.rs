@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use super::histogram::Histogram;
 use super::tally::Tally;
 use super::{Entry, Params, Runtime, Workload};
+use crate::contenders::formic_futures::FormicPushed;
 use crate::contenders::futures::{
     BufferedChannel, ExecutorWithSemaphore, Job, Pushed, SmolTimer, SpawnWithSemaphore, Timer,
     TokioTimer, UnlimitedSpawn,
@@ -35,8 +36,6 @@ const YARDSTICK: Yardstick = Yardstick {
 };
 
 /// Plain `tokio::spawn` is what formic is compared to, as it is what one would use otherwise.
-///
-/// The place of formic's `AsyncPool` is at the head.
 pub(crate) static WORKLOAD: Workload = Workload {
     name: "lateness",
     about: "Futures that sleep five times, all under way at once. One in a hundred computes for 5 ms \
@@ -46,6 +45,9 @@ pub(crate) static WORKLOAD: Workload = Workload {
     params: Params { runtime: Some(Runtime::TwoThreads), ..Params::of(10_000, 10_000) },
     rounds: 3,
     entries: &[
+        Entry::formic(FormicPushed::<Napper<TokioTimer>>::SETTINGS, |params| {
+            tokio(params, FormicPushed::new)
+        }),
         Entry::peer("tokio-spawn", "a task for each", |params| {
             tokio(params, |job, _| UnlimitedSpawn(job))
         }),

@@ -133,9 +133,7 @@ mod tests {
     fn every_workload_compares_one_formic_to_peers() {
         for workload in ALL {
             let count = |role| workload.entries.iter().filter(|e| e.role == role).count();
-            // formic has no pool for futures yet.
-            let expected = usize::from(workload.params.runtime.is_none());
-            assert_eq!(count(Role::Formic), expected, "{}", workload.name);
+            assert_eq!(count(Role::Formic), 1, "{}", workload.name);
             assert!(count(Role::Peer) > 0, "{}", workload.name);
         }
     }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::tally::Tally;
 use super::{Entry, Params, Runtime, Workload};
+use crate::contenders::formic_futures::{FormicFnPushed, FormicPushed};
 use crate::contenders::futures::{
     BufferedChannel, CappedJoinSet, ExecutorWithSemaphore, Job, Pushed, SmolTimer,
     SpawnWithSemaphore, Timer, TokioTimer, UnlimitedSpawn, WorkerTasks,
@@ -18,7 +19,6 @@ const ASLEEP: Duration = Duration::from_millis(10);
 /// How long the producer sleeps between two looks at the tally, when it has pushed everything.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// The place of formic's `AsyncPool` and `AsyncFnPool` is at the head.
 pub(crate) static WORKLOAD: Workload = Workload {
     name: "sleep",
     about: "A producer outside of the runtime's threads pushes futures that sleep for 10 ms, one at \
@@ -27,6 +27,12 @@ pub(crate) static WORKLOAD: Workload = Workload {
     params: Params { runtime: Some(Runtime::TwoThreads), ..Params::of(1_000_000, 50_000) },
     rounds: 5,
     entries: &[
+        Entry::formic(FormicPushed::<Sleeper<TokioTimer>>::SETTINGS, |params| {
+            tokio(params, FormicPushed::new)
+        }),
+        Entry::variant("formic-fn", FormicFnPushed::SETTINGS, |params| {
+            tokio(params, FormicFnPushed::new)
+        }),
         Entry::peer("tokio-semaphore", "a task for each, acquire_owned before spawn", |params| {
             tokio(params, SpawnWithSemaphore::new)
         }),

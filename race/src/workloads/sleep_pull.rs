@@ -5,6 +5,7 @@ use std::future::Future;
 use super::sleep::Sleeper;
 use super::tally::Tally;
 use super::{Entry, Params, Runtime, Workload};
+use crate::contenders::formic_futures::pull_by_formic;
 use crate::contenders::futures::{
     SmolTimer, TokioTimer, pull_buffered, pull_by_tasks, pull_on_executor,
 };
@@ -13,7 +14,6 @@ use crate::failure::Failure;
 use crate::measure::{Sample, Stopwatch};
 use crate::yardstick::Yardstick;
 
-/// The place of formic's `AsyncPool::for_each` is at the head.
 pub(crate) static WORKLOAD: Workload = Workload {
     name: "sleep-pull",
     about: "The same futures that sleep for 10 ms, but nobody pushes: the contender pulls the next \
@@ -22,6 +22,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
     params: Params { runtime: Some(Runtime::TwoThreads), ..Params::of(1_000_000, 50_000) },
     rounds: 5,
     entries: &[
+        Entry::formic("AsyncPool::new(workers), for_each", |params| tokio(params, pull_by_formic)),
         Entry::peer(
             "tokio-buffered",
             "buffer_unordered(workers) in one unconstrained task",

@@ -1,0 +1,58 @@
+//! formic's pools of futures: pushed to, and pulling.
+
+use formic::{AsyncFnPool, AsyncPool};
+
+use super::Refused;
+use super::futures::{Job, Pushed};
+use crate::failure::Failure;
+
+/// An [`AsyncPool`] as it comes; only the workers are set.
+#[derive(Debug)]
+pub(crate) struct FormicPushed<J> {
+    job: J,
+    pool: AsyncPool,
+}
+
+impl<J: Job> FormicPushed<J> {
+    pub(crate) const SETTINGS: &str = "AsyncPool::new(workers), submit, the default queue of 4096";
+
+    pub(crate) fn new(job: J, limit: usize) -> Self {
+        Self { job, pool: AsyncPool::new(limit) }
+    }
+}
+
+impl<J: Job> Pushed<J> for FormicPushed<J> {
+    async fn push(&mut self, index: u64) -> Result<(), Refused> {
+        self.pool.submit(self.job.start(index)).await.map_err(|_| Refused)
+    }
+}
+
+/// An [`AsyncFnPool`], which is given numbers and makes the futures itself.
+#[derive(Debug)]
+pub(crate) struct FormicFnPushed(AsyncFnPool<u64, ()>);
+
+impl FormicFnPushed {
+    pub(crate) const SETTINGS: &str =
+        "AsyncFnPool::new(workers), submit, the default queue of 4096";
+
+    pub(crate) fn new<J: Job>(job: J, limit: usize) -> Self {
+        Self(AsyncFnPool::new(limit, move |index| job.start(index)))
+    }
+}
+
+impl<J: Job> Pushed<J> for FormicFnPushed {
+    async fn push(&mut self, index: u64) -> Result<(), Refused> {
+        self.0.submit(index).await.map_err(|_| Refused)
+    }
+}
+
+/// Pulls by [`AsyncPool::for_each`].
+pub(crate) async fn pull_by_formic<J: Job>(
+    job: J,
+    tasks: u64,
+    limit: usize,
+) -> Result<(), Failure> {
+    let pool = AsyncPool::new(limit);
+    let pulled = pool.for_each(0..tasks, move |index| job.start(index)).await;
+    pulled.map_err(Failure::new)
+}
