@@ -58,7 +58,7 @@ fn headings(yardstick: &Yardstick) -> Vec<String> {
     let common = ["contender", yardstick.heading, "min", "max"].into_iter();
     let own = yardstick.beside().map(|column| column.heading);
     let costs = ["CPU ns/task", "peak MB"].into_iter().filter(|_| yardstick.per_task);
-    common.chain(own).chain(costs).chain(["to fastest peer"]).map(str::to_owned).collect()
+    common.chain(own).chain(costs).chain(["ratio"]).map(str::to_owned).collect()
 }
 
 fn row(outcome: &Outcome, yardstick: &Yardstick, fastest_peer: Option<f64>) -> Vec<String> {
@@ -155,11 +155,11 @@ mod tests {
         let heat = heat("formic,formic-unbounded,rayon,crossbeam", 1, times);
         let expected = "\
 tiny, 2 workers: 1 tasks, median of 1 round
-  contender         ns/task    min    max  CPU ns/task  peak MB  to fastest peer
-  formic-unbounded     50.0   50.0   50.0        100.0      4.1             0.25
-  formic              100.0  100.0  100.0        200.0      4.1             0.50
-  crossbeam           200.0  200.0  200.0        400.0      4.1             1.00
-  rayon               400.0  400.0  400.0        800.0      4.1             2.00
+  contender         ns/task    min    max  CPU ns/task  peak MB  ratio
+  formic-unbounded     50.0   50.0   50.0        100.0      4.1   0.25
+  formic              100.0  100.0  100.0        200.0      4.1   0.50
+  crossbeam           200.0  200.0  200.0        400.0      4.1   1.00
+  rayon               400.0  400.0  400.0        800.0      4.1   2.00
 ";
         assert_eq!(table(&heat), expected);
         assert_eq!(
