@@ -17,11 +17,11 @@ const MARGIN: Duration = Duration::from_millis(500);
 
 const YARDSTICK: Yardstick = Yardstick {
     decides: Decides::Named("cpu_us_5s"),
-    heading: "CPU µs/5 s",
+    heading: "CPU µs/5s",
     noun: "processor time",
     per_task: false,
     columns: &[
-        Column { key: "cpu_us_5s", heading: "CPU µs/5 s" },
+        Column { key: "cpu_us_5s", heading: "CPU µs/5s" },
         Column { key: "wakeups_5s", heading: "wakes" },
         Column { key: "kb_per_worker", heading: "KB each" },
         Column { key: "after_cpu_us_5s", heading: "CPU after" },
