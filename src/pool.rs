@@ -159,7 +159,7 @@ impl Pool {
         Pool { shared: Arc::new(started) }
     }
 
-    fn engine(&self) -> &Arc<Engine<Closures>> {
+    pub(crate) fn engine(&self) -> &Arc<Engine<Closures>> {
         &self.shared.engine
     }
 
@@ -312,6 +312,11 @@ impl Pool {
     }
 
     /// How many tasks have a place at once, running and queued.
+    /// Submits a task that was made elsewhere.
+    pub(crate) fn submit_task(&self, task: Task) -> Result<(), (Task, Refused)> {
+        self.engine().submit_or_run(task, self.shared.patience())
+    }
+
     pub(crate) fn places(&self) -> usize {
         self.capacity().saturating_add(self.engine().queue())
     }

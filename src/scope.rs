@@ -11,8 +11,12 @@
 //! - The result of a task may borrow, too. It is not kept in the parcel, of which the line may hold a
 //!   ghost for longer, but in a drawer that belongs to the scope and is emptied before it returns. A
 //!   [`ScopedHandle`] cannot outlive the scope, as its lifetime says.
+//! - A task without a handle holds the scope's latch until its closure was consumed or dropped, and the
+//!   scope waits for the latch.
 //! - Only the scope decides when it returns: its users have a reference to it, which they can neither
 //!   drop nor forget to an effect. Forgetting a [`ScopedHandle`] changes nothing: it owns no task.
+
+mod latch; // tasks without a handle
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -20,6 +24,8 @@ use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
+use self::latch::{Latch, Latched};
+use crate::engine::task::Task;
 use crate::engine::{self, Joinable};
 use crate::error::{JoinError, SubmitError, TaskPanic};
 use crate::handle::JoinHandle;
@@ -29,6 +35,8 @@ use crate::pool::Pool;
 pub struct Scope<'scope, 'env: 'scope> {
     pool: &'env Pool,
     tasks: Mutex<Tasks>,
+    /// For tasks without a handle; none in a scope that a worker waits for.
+    latch: Option<Arc<Latch>>,
     /// Neither lifetime may be shortened or lengthened: closures with these lifetimes go in.
     lifetimes: PhantomData<(&'scope mut &'scope (), &'env mut &'env ())>,
 }
@@ -160,10 +168,13 @@ impl Pool {
         body: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
     ) -> T {
         let tasks = Tasks { handles: Vec::new(), tidy_at: 64, panic: None };
-        let scope = Scope { pool: self, tasks: Mutex::new(tasks), lifetimes: PhantomData };
+        // A worker that waits runs what nobody has begun with, so it needs a handle for each task.
+        let latch = engine::inside().is_none().then(|| Latch::new(self.engine()));
+        let scope = Scope { pool: self, tasks: Mutex::new(tasks), latch, lifetimes: PhantomData };
         let outcome = catch_unwind(AssertUnwindSafe(|| body(&scope)));
         scope.wait_for_all();
         let panic = locked(&scope.tasks).panic.take();
+        let panic = panic.or_else(|| scope.latch.as_ref().and_then(|latch| latch.take_panic()));
         match (outcome, panic) {
             (Err(payload), _) => resume_unwind(payload),
             (Ok(_), Some(panic)) => panic.resume(),
@@ -184,7 +195,18 @@ impl<'scope> Scope<'scope, '_> {
     where
         F: FnOnce() + Send + 'scope,
     {
-        self.start(task, None, true, |task| task()).map(drop)
+        let Some(latch) = &self.latch else {
+            return self.start(task, None, true, |task| task()).map(drop);
+        };
+        let latched = Latched { task, hold: latch.hold(), origin: Location::caller() };
+        // SAFETY: the task is called or dropped before `'scope` ends, because `Pool::scope` waits for
+        // the latch, which the task lets go of after everything else.
+        let task = unsafe { Task::borrowing(latched) };
+        self.pool.submit_task(task).map_err(|(task, refused)| {
+            // SAFETY: the pool gives back the task that it was given, made from a `Latched<F>`.
+            let latched = unsafe { task.into_errand::<Latched<F>>() };
+            SubmitError::new(latched.task, refused)
+        })
     }
 
     /// Runs a closure that may borrow from outside of the scope, and returns a handle to its result,
@@ -331,11 +353,22 @@ impl<'scope> Scope<'scope, '_> {
     /// Tasks may start others as long as they run, so this goes on until there are none.
     fn wait_for_all(&self) {
         loop {
-            let next = locked(&self.tasks).handles.pop();
-            let Some(task) = next else { return };
-            // What is dropped there may panic, and that must not keep us from waiting for the rest.
-            engine::contain(|| self.settle(task));
+            while let Some(task) = self.next_with_handle() {
+                // What is dropped there may panic, and that must not keep us from the rest.
+                engine::contain(|| self.settle(task));
+            }
+            if let Some(latch) = &self.latch {
+                engine::block_on(|context| latch.poll(context));
+            }
+            // Those without a handle may have started some with one.
+            if locked(&self.tasks).handles.is_empty() {
+                return;
+            }
         }
+    }
+
+    fn next_with_handle(&self) -> Option<Started> {
+        locked(&self.tasks).handles.pop()
     }
 }
 

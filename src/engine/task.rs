@@ -51,6 +51,37 @@ impl Task {
         Task::hold(RunErrand(errand))
     }
 
+    /// As [`Task::errand`], for an errand that borrows.
+    ///
+    /// # Safety
+    ///
+    /// The task is called or dropped before what the errand borrows is gone.
+    #[track_caller]
+    pub(crate) unsafe fn borrowing<E: Errand + Send>(errand: E) -> Self {
+        if fits::<RunErrand<E>>() {
+            Task::hold(RunErrand(errand))
+        } else {
+            Task::hold(RunErrand(Box::new(errand)))
+        }
+    }
+
+    /// Gives the errand back.
+    ///
+    /// # Safety
+    ///
+    /// The task was made by [`Task::borrowing`] from an `E`.
+    pub(crate) unsafe fn into_errand<E: Errand + Send>(self) -> E {
+        let task = ManuallyDrop::new(self);
+        if fits::<RunErrand<E>>() {
+            // SAFETY: the room holds an `E`, by the caller's word; it is moved out once.
+            unsafe { task.room.as_ptr().cast::<RunErrand<E>>().read() }.0
+        } else {
+            // SAFETY: the room holds an `E` in its box, by the caller's word; moved out once.
+            let boxed = unsafe { task.room.as_ptr().cast::<RunErrand<Box<E>>>().read() };
+            *boxed.0
+        }
+    }
+
     /// Where the task was submitted.
     pub(crate) fn origin(&self) -> &'static Location<'static> {
         self.origin
@@ -148,6 +179,20 @@ pub(crate) trait Errand {
 }
 
 struct RunErrand<E>(E);
+
+impl<E: Errand> Errand for Box<E> {
+    fn run(self, counts: Counts) -> End {
+        (*self).run(counts)
+    }
+
+    fn kill(&self) -> bool {
+        (**self).kill()
+    }
+
+    fn is_ghost(&self) -> bool {
+        (**self).is_ghost()
+    }
+}
 
 impl<E: Errand> Call for RunErrand<E> {
     fn call(self, counts: Counts) -> End {

@@ -1,0 +1,102 @@
+//! The latch: counts the tasks of a scope that have no handle, and tells when there are none left.
+
+use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
+
+use super::locked;
+use crate::engine::task::Errand;
+use crate::engine::{Counts, End, Engine, contain};
+use crate::error::TaskPanic;
+use crate::pool::Closures;
+
+/// See the module's first line.
+pub(super) struct Latch {
+    engine: Arc<Engine<Closures>>,
+    held: AtomicUsize,
+    /// The first panic, and whoever waits.
+    panic: Mutex<Option<TaskPanic>>,
+    waker: Mutex<Option<Waker>>,
+}
+
+/// Holds the latch until it is dropped.
+pub(super) struct Hold(Arc<Latch>);
+
+/// A task that holds the latch. It lets go of it last, when the closure and all it owned are gone.
+pub(super) struct Latched<F> {
+    pub(super) task: F,
+    pub(super) hold: Hold,
+    pub(super) origin: &'static Location<'static>,
+}
+
+impl Latch {
+    pub(super) fn new(engine: &Arc<Engine<Closures>>) -> Arc<Self> {
+        Arc::new(Latch {
+            engine: Arc::clone(engine),
+            held: AtomicUsize::new(0),
+            panic: Mutex::default(),
+            waker: Mutex::default(),
+        })
+    }
+
+    pub(super) fn hold(self: &Arc<Self>) -> Hold {
+        self.held.fetch_add(1, Ordering::Relaxed);
+        Hold(Arc::clone(self))
+    }
+
+    /// Ready when nobody holds it.
+    pub(super) fn poll(&self, context: &Context<'_>) -> Poll<()> {
+        // First the waker, then the look: the last one that lets go later wakes it.
+        let old = locked(&self.waker).replace(context.waker().clone());
+        drop(old);
+        // Acquire: pairs with the Release in `Hold::drop`, so that all the tasks did is seen.
+        if self.held.load(Ordering::Acquire) == 0 { Poll::Ready(()) } else { Poll::Pending }
+    }
+
+    /// Keeps the first panic.
+    fn note_panic(&self, panic: TaskPanic) {
+        let mut kept = locked(&self.panic);
+        let other = if kept.is_none() { kept.replace(panic) } else { Some(panic) };
+        drop(kept);
+        // To drop what a task panicked with may panic, too.
+        contain(|| drop(other));
+    }
+
+    pub(super) fn take_panic(&self) -> Option<TaskPanic> {
+        locked(&self.panic).take()
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        // AcqRel: pairs with the Acquire in `poll`, for each of those who let go.
+        if self.0.held.fetch_sub(1, Ordering::AcqRel) == 1 {
+            let waker = locked(&self.0.waker).take();
+            waker.into_iter().for_each(Waker::wake);
+        }
+    }
+}
+
+impl<F: FnOnce()> Errand for Latched<F> {
+    fn run(self, counts: Counts) -> End {
+        let Latched { task, hold, origin } = self;
+        let outcome = catch_unwind(AssertUnwindSafe(task));
+        // It is counted before whoever waits for the scope hears of it.
+        let Err(payload) = outcome else {
+            hold.0.engine.count(End::Completed, counts);
+            return End::Counted;
+        };
+        hold.0.note_panic(TaskPanic::caught(payload, Some(origin)));
+        hold.0.engine.count(End::Panicked, counts);
+        End::CountedPanic
+    }
+
+    fn kill(&self) -> bool {
+        true
+    }
+
+    fn is_ghost(&self) -> bool {
+        false
+    }
+}
