@@ -56,10 +56,10 @@ impl Trial {
         acts.call.len() + acts.start.len()
     }
 
-    /// A worker on the lane that reports its only task, which took no time.
+    /// A worker on the lane that reports its only task, which was short.
     fn report(&mut self, me: usize, stretch: Stretch<u32>) -> Next<u32> {
         let last = Some(End::Completed);
-        self.ask(me, Did::Drive { stretch, tasks: 1, last, nanos: 0 })
+        self.ask(me, Did::Drive { stretch, tasks: 1, last, nanos: 1_000 })
     }
 
     /// A worker that has just run a short task, so that tasks are known to be short; it looks.
