@@ -40,10 +40,10 @@ use crate::handle::JoinHandle;
 /// [`Control`] has.
 #[doc(alias = "PoolWithFunc")]
 pub struct AsyncFnPool<T: Send + 'static, R: Send + 'static> {
-    shared: Arc<Started<Calls<T, R>>>,
+    pub(crate) shared: Arc<Started<Calls<T, R>>>,
 }
 
-type Spawned<T, R> = Parcel<Calls<T, R>, T, R>;
+pub(crate) type Spawned<T, R> = Parcel<Calls<T, R>, T, R>;
 
 /// Makes a cell for a call, on the list of a driver or for somebody who awaits it.
 type Make<T, R> = Box<
@@ -384,7 +384,9 @@ impl<T: Send + 'static, R: Send + 'static> AsyncFnPool<T, R> {
 }
 
 /// Gives back the argument of a job that was refused.
-fn give_back<T, R>(entered: Result<(), (Job<T, R>, Refused)>) -> Result<(), SubmitError<T>>
+pub(crate) fn give_back<T, R>(
+    entered: Result<(), (Job<T, R>, Refused)>,
+) -> Result<(), SubmitError<T>>
 where
     T: Send + 'static,
     R: Send + 'static,
@@ -397,7 +399,7 @@ where
 }
 
 /// The handle of a call that was accepted, or its argument.
-fn handle<T, R>(
+pub(crate) fn handle<T, R>(
     parcel: Arc<Spawned<T, R>>,
     entered: Result<(), Refused>,
 ) -> Result<JoinHandle<R>, SubmitError<T>>

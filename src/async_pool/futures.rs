@@ -43,7 +43,7 @@ where
     F::Output: Send + 'static;
 
 /// A parcel for a future.
-pub(super) type Spawned<F> = Parcel<Futures, Packed<F>, <F as Future>::Output>;
+pub(crate) type Spawned<F> = Parcel<Futures, Packed<F>, <F as Future>::Output>;
 
 impl Futures {
     pub(crate) fn new(runtime: Handle) -> Self {
@@ -54,7 +54,7 @@ impl Futures {
 
 impl Job {
     /// A future without a handle.
-    pub(super) fn bare<F>(future: F, origin: &'static Location<'static>) -> Self
+    pub(crate) fn bare<F>(future: F, origin: &'static Location<'static>) -> Self
     where
         F: Future + Send + 'static,
         F::Output: Send + 'static,
@@ -63,7 +63,7 @@ impl Job {
     }
 
     /// A future with a handle.
-    pub(super) fn spawned<F>(parcel: &Arc<Spawned<F>>) -> Self
+    pub(crate) fn spawned<F>(parcel: &Arc<Spawned<F>>) -> Self
     where
         F: Future + Send + 'static,
         F::Output: Send + 'static,
@@ -84,7 +84,7 @@ impl Job {
 }
 
 /// Packs a future into a parcel.
-pub(super) fn pack<F>(
+pub(crate) fn pack<F>(
     engine: &Arc<Engine<Futures>>,
     future: F,
     origin: &'static Location<'static>,

@@ -1,8 +1,8 @@
 //! `AsyncPool`: futures on tokio, in the words of `Pool`.
 
-mod futures; // what stands in the line, and how a driver begins with it
+pub(crate) mod futures; // what stands in the line, and how a driver begins with it
 mod runtime; // who drives it
-mod fn_pool; // one function, many arguments
+pub(crate) mod fn_pool; // one function, many arguments
 mod source; // the items of an iterator or a stream
 mod pull; // .. are pulled
 mod map; // .. and have results
@@ -81,7 +81,7 @@ const IN_FLIGHT: usize = 1024;
 #[doc(alias = "goroutine")]
 #[doc(alias = "JoinSet")]
 pub struct AsyncPool {
-    shared: Arc<Started<Futures>>,
+    pub(crate) shared: Arc<Started<Futures>>,
 }
 
 impl AsyncPool {
@@ -337,7 +337,7 @@ impl AsyncPool {
 }
 
 /// The refusal of a job that was made by [`Job::bare`] from an `F`.
-fn refuse<F>((job, refused): (Job, Refused)) -> SubmitError<F>
+pub(crate) fn refuse<F>((job, refused): (Job, Refused)) -> SubmitError<F>
 where
     F: Future<Output = ()> + Send + 'static,
 {
@@ -348,7 +348,7 @@ where
 }
 
 /// The handle of a future that was accepted, or the future.
-fn handle<F>(
+pub(crate) fn handle<F>(
     parcel: Arc<Spawned<F>>,
     entered: Result<(), Refused>,
 ) -> Result<JoinHandle<F::Output>, SubmitError<F>>

@@ -107,6 +107,9 @@ impl<P: Shard> Multi<P> {
     /// Waits until no accepted task is left in any shard. There was one instant at which that was
     /// so, also if tasks submit to other shards. While tasks keep coming it may take long to find one.
     ///
+    /// Blocks the thread: if the shards are pools of futures, a runtime's thread awaits
+    /// [`wait_idle_async`](Multi::wait_idle_async) instead.
+    ///
     /// # Errors
     ///
     /// At once, if called by a task of a shard: it would wait for itself. The error names that shard.
@@ -182,6 +185,9 @@ impl<P: Shard> Multi<P> {
     /// Closes every shard, and waits until everything accepted has run and every worker's thread has
     /// been joined. The shards end side by side.
     ///
+    /// Blocks the thread: if the shards are pools of futures, a runtime's thread awaits
+    /// [`drain_async`](Multi::drain_async) instead.
+    ///
     /// # Errors
     ///
     /// At once, if called by a task of a shard: it would wait for itself. The error names that shard,
@@ -206,6 +212,9 @@ impl<P: Shard> Multi<P> {
     }
 
     /// As [`drain`](Multi::drain), for up to `time`, which is one for all shards. May be called again.
+    ///
+    /// Blocks the thread: if the shards are pools of futures, a runtime's thread awaits
+    /// [`drain_async`](Multi::drain_async) instead, with a timeout around it.
     ///
     /// # Errors
     ///

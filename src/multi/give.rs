@@ -19,7 +19,7 @@ pub(crate) enum IfFull {
 }
 
 impl IfFull {
-    fn patience(self, built: impl FnOnce() -> Patience) -> Patience {
+    pub(super) fn patience(self, built: impl FnOnce() -> Patience) -> Patience {
         match self {
             IfFull::Elsewhere => Patience::Elsewhere,
             IfFull::Refuse => Patience::None,
@@ -88,7 +88,7 @@ impl<P: Shard> Multi<P> {
     /// Gives a job to the chosen shard, and to the second choice if that refuses it.
     #[inline]
     #[track_caller]
-    fn give<K, J>(&self, job: J, if_full: IfFull) -> Result<P::Receipt, SubmitError<J>>
+    pub(super) fn give<K, J>(&self, job: J, if_full: IfFull) -> Result<P::Receipt, SubmitError<J>>
     where
         P: Take<K, J>,
     {
@@ -110,15 +110,32 @@ impl<P: Shard> Multi<P> {
     where
         P: Take<K, J>,
     {
+        match self.give_elsewhere(first, error) {
+            Ok(receipt) => Ok(receipt),
+            Err((last, job)) => last.take(job, if_full),
+        }
+    }
+
+    /// For a job that the first shard has refused: says which one is to be asked last, and in its own
+    /// way. No other shard is waited at.
+    #[track_caller]
+    pub(super) fn give_elsewhere<K, J>(
+        &self,
+        first: usize,
+        error: SubmitError<J>,
+    ) -> Result<P::Receipt, (&P, J)>
+    where
+        P: Take<K, J>,
+    {
         let second = &self.shards()[self.second_choice(first, error.reason())];
         let Some(own) = self.own_shard() else {
-            return second.take(error.into_task(), if_full);
+            return Err((second, error.into_task()));
         };
         // A worker waits at no gate of its Multi: two that wait at each other's would wait for good.
         // Into its own shard it gets, beyond the bound of the queue if need be.
         match second.take(error.into_task(), IfFull::Elsewhere) {
             Ok(receipt) => Ok(receipt),
-            Err(error) => own.take(error.into_task(), if_full),
+            Err(error) => Err((own, error.into_task())),
         }
     }
 

@@ -3,12 +3,18 @@
 mod balance; // which shard a task goes to
 mod ends; // figures, size and ends of all shards together
 mod give; // .. and how it gets there, or to another one
+#[cfg(feature = "tokio")]
+mod give_async; // .. if it is a future
+#[cfg(feature = "tokio")]
+mod pack; // .. and how such a one waits
 
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
+#[cfg(feature = "tokio")]
+use crate::async_pool::{AsyncFnPool, AsyncPool};
 use crate::control::Control;
 use crate::engine::Padded;
 use crate::error::{BuildError, NoSuchShard};
@@ -54,6 +60,10 @@ pub use balance::Balance;
 /// assert_eq!(squares.next().call(5)?, 25); // what the shard itself can do
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// Shards may be pools of futures (feature `tokio`): then `submit` and `spawn` are awaited. Whatever
+/// else waits here blocks its thread, so inside a runtime use [`drain_async`](Multi::drain_async) and
+/// [`wait_idle_async`](Multi::wait_idle_async).
 #[doc(alias = "MultiPool")]
 #[doc(alias = "MultiPoolWithFunc")]
 #[doc(alias = "MultiPoolWithFuncGeneric")]
@@ -94,6 +104,14 @@ impl sealed::Sealed for Pool {}
 impl Shard for Pool {}
 impl<T: Send + 'static, R: Send + 'static> sealed::Sealed for FnPool<T, R> {}
 impl<T: Send + 'static, R: Send + 'static> Shard for FnPool<T, R> {}
+#[cfg(feature = "tokio")]
+impl sealed::Sealed for AsyncPool {}
+#[cfg(feature = "tokio")]
+impl Shard for AsyncPool {}
+#[cfg(feature = "tokio")]
+impl<T: Send + 'static, R: Send + 'static> sealed::Sealed for AsyncFnPool<T, R> {}
+#[cfg(feature = "tokio")]
+impl<T: Send + 'static, R: Send + 'static> Shard for AsyncFnPool<T, R> {}
 
 impl<P: Shard> Multi<P> {
     /// Makes as many shards as `shards` says, by calling `make` for each.

@@ -1,0 +1,180 @@
+//! How a future, or the argument of an async function, is packed for a shard's line, and waits for it.
+
+use std::future::Future;
+use std::panic::Location;
+use std::sync::Arc;
+
+use super::give::{IfFull, Spawn, Submit, Take};
+use super::{Multi, Shard};
+use crate::async_pool::{AsyncFnPool, AsyncPool, fn_pool, futures};
+use crate::builder::{Started, WhenFull};
+use crate::engine::{Parcel, Patience, Slip, Work};
+use crate::error::{Refused, SubmitError};
+use crate::handle::JoinHandle;
+
+/// A task, and the line of code that submits it: a future would not know that when it is polled.
+pub(crate) struct Signed<J>(pub(super) J, pub(super) &'static Location<'static>);
+
+/// A pool of futures.
+pub(crate) trait Driven: Shard {
+    type Work: Work;
+
+    fn started(&self) -> &Started<Self::Work>;
+}
+
+impl Driven for AsyncPool {
+    type Work = futures::Futures;
+
+    fn started(&self) -> &Started<Self::Work> {
+        &self.shared
+    }
+}
+
+impl<T: Send + 'static, R: Send + 'static> Driven for AsyncFnPool<T, R> {
+    type Work = fn_pool::Calls<T, R>;
+
+    fn started(&self) -> &Started<Self::Work> {
+        &self.shared
+    }
+}
+
+/// What stands in the line of a pool of futures.
+type JobOf<P> = <<P as Driven>::Work as Work>::Job;
+
+/// What became of a job.
+type Entered<P> = Result<(), (JobOf<P>, Refused)>;
+
+/// How a task becomes a job for the line, in the way `K` says.
+pub(crate) trait Pack<K, J>: Driven {
+    /// What is kept of it meanwhile.
+    type Stub;
+    /// What the submitter gets for it.
+    type Receipt;
+
+    fn pack(&self, task: J) -> (Self::Stub, JobOf<Self>);
+
+    /// The receipt if the job has entered, and otherwise the task.
+    fn settle(stub: Self::Stub, entered: Entered<Self>) -> Result<Self::Receipt, SubmitError<J>>;
+}
+
+/// Such a job belongs to no pool, and goes from one to another as it is.
+impl<P: Driven> Pack<Submit, JobOf<P>> for P {
+    type Stub = ();
+    type Receipt = ();
+
+    fn pack(&self, job: JobOf<P>) -> ((), JobOf<P>) {
+        ((), job)
+    }
+
+    fn settle((): (), entered: Entered<P>) -> Result<(), SubmitError<JobOf<P>>> {
+        entered.map_err(|(job, refused)| SubmitError::new(job, refused))
+    }
+}
+
+impl<F> Pack<Spawn, Signed<F>> for AsyncPool
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    type Stub = Arc<futures::Spawned<F>>;
+    type Receipt = JoinHandle<F::Output>;
+
+    fn pack(&self, Signed(future, origin): Signed<F>) -> (Self::Stub, futures::Job) {
+        let parcel = futures::pack(&self.shared.engine, future, origin);
+        let job = futures::Job::spawned(&parcel);
+        (parcel, job)
+    }
+
+    fn settle(
+        parcel: Self::Stub,
+        entered: Entered<Self>,
+    ) -> Result<Self::Receipt, SubmitError<Signed<F>>> {
+        let origin = parcel.origin();
+        let (_job, entered) = part(entered);
+        crate::async_pool::handle(parcel, entered).map_err(|error| sign(error, origin))
+    }
+}
+
+impl<T: Send + 'static, R: Send + 'static> Pack<Spawn, Signed<T>> for AsyncFnPool<T, R> {
+    type Stub = Arc<fn_pool::Spawned<T, R>>;
+    type Receipt = JoinHandle<R>;
+
+    fn pack(&self, Signed(argument, origin): Signed<T>) -> (Self::Stub, fn_pool::Job<T, R>) {
+        let parcel = Parcel::new(&self.shared.engine, argument, origin);
+        let job = fn_pool::Job::Spawned(Slip(Arc::clone(&parcel)));
+        (parcel, job)
+    }
+
+    fn settle(
+        parcel: Self::Stub,
+        entered: Entered<Self>,
+    ) -> Result<Self::Receipt, SubmitError<Signed<T>>> {
+        let origin = parcel.origin();
+        let (_job, entered) = part(entered);
+        fn_pool::handle(parcel, entered).map_err(|error| sign(error, origin))
+    }
+}
+
+impl<K, J, P: Pack<K, J>> Take<K, J> for P {
+    type Receipt = P::Receipt;
+
+    fn take(&self, task: J, if_full: IfFull) -> Result<P::Receipt, SubmitError<J>> {
+        let (stub, job) = self.pack(task);
+        let patience = if_full.patience(|| self.started().patience());
+        P::settle(stub, self.started().engine.submit(job, patience))
+    }
+}
+
+impl<P: Shard> Multi<P> {
+    /// As [`give`](Multi::give), but does not block when it waits. Whoever drops it gives up the wait.
+    pub(super) async fn give_async<K, J>(
+        &self,
+        task: J,
+    ) -> Result<<P as Pack<K, J>>::Receipt, SubmitError<J>>
+    where
+        P: Pack<K, J>,
+    {
+        let first = self.pick();
+        let error = match self.shards()[first].take(task, IfFull::Elsewhere) {
+            Ok(receipt) => return Ok(receipt),
+            Err(error) => error,
+        };
+        let (last, task) = match self.give_elsewhere(first, error) {
+            Ok(receipt) => return Ok(receipt),
+            Err(last) => last,
+        };
+        let (stub, job) = last.pack(task);
+        let started = last.started();
+        let entered = match started.when_full {
+            WhenFull::Wait => started.engine.enter(job).await,
+            _ => started.engine.submit(job, Patience::None),
+        };
+        P::settle(stub, entered)
+    }
+}
+
+/// The job of a parcel has what is packed cancelled when it is dropped, so a refused one is to be kept
+/// until that has been taken out.
+fn part<J>(entered: Result<(), (J, Refused)>) -> (Option<J>, Result<(), Refused>) {
+    match entered {
+        Ok(()) => (None, Ok(())),
+        Err((job, refused)) => (Some(job), Err(refused)),
+    }
+}
+
+fn sign<J>(error: SubmitError<J>, origin: &'static Location<'static>) -> SubmitError<Signed<J>> {
+    let reason = error.reason();
+    SubmitError::new(Signed(error.into_task(), origin), reason)
+}
+
+/// What the submitter knows of a task that comes back.
+pub(super) fn unsign<J>(error: SubmitError<Signed<J>>) -> SubmitError<J> {
+    let reason = error.reason();
+    let Signed(task, _) = error.into_task();
+    SubmitError::new(task, reason)
+}
+
+pub(super) fn into_parts<J>(error: SubmitError<J>) -> (J, Refused) {
+    let reason = error.reason();
+    (error.into_task(), reason)
+}

@@ -1,0 +1,252 @@
+//! Shards that are pools of futures: which one gets a future, and what becomes of one that is refused.
+
+#![cfg(feature = "tokio")]
+
+mod common;
+
+use std::future::pending;
+use std::panic::Location;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, mpsc};
+
+use common::{eventually, poll_once};
+use formic::{AsyncFnPool, AsyncPool, Balance, JoinHandle, Multi, Refused, Shard, WhenFull};
+use tokio::sync::Semaphore;
+
+const EVERY_BALANCE: [Balance; 3] =
+    [Balance::RoundRobin, Balance::LeastLoaded, Balance::PowerOfTwo];
+
+/// Shards with one future in flight each, and so many places in the queue.
+fn built(shards: usize, queue: usize, when_full: WhenFull, balance: Balance) -> Multi<AsyncPool> {
+    let make = || AsyncPool::builder().workers(1).queue(queue).when_full(when_full).build();
+    Multi::try_new(shards, make, balance).expect("the settings are sound")
+}
+
+fn accepted<P: Shard>(multi: &Multi<P>) -> Vec<u64> {
+    multi.shards().iter().map(|shard| shard.stats().accepted).collect()
+}
+
+/// Takes a place in each of these shards, until it is let go.
+fn hold(multi: &Multi<AsyncPool>, shards: &[usize]) -> Vec<JoinHandle<()>> {
+    let hold = |shard: &usize| multi.shards()[*shard].try_spawn(pending()).expect("a place");
+    shards.iter().map(hold).collect()
+}
+
+fn let_go(held: &[JoinHandle<()>]) {
+    assert!(held.iter().all(JoinHandle::cancel), "they were running or queued");
+}
+
+#[tokio::test]
+async fn shards_take_turns_and_the_totals_are_theirs() {
+    let multi = built(3, 100, WhenFull::Wait, Balance::RoundRobin);
+    for _ in 0..15 {
+        multi.submit(async {}).await.unwrap();
+        multi.try_submit(tokio::task::yield_now()).unwrap();
+    }
+    assert_eq!(accepted(&multi), [10, 10, 10]);
+    multi.wait_idle_async().await.unwrap();
+    assert_eq!(multi.stats().completed, 30);
+    multi.drain_async().await.unwrap();
+    assert_eq!(multi.submit(async {}).await.unwrap_err().reason(), Refused::Closed);
+    multi.reopen().unwrap();
+    assert_eq!(multi.spawn(async { 7 }).await.unwrap().await.unwrap(), 7);
+}
+
+#[tokio::test]
+async fn a_call_that_is_not_awaited_does_nothing() {
+    let multi = built(2, 1, WhenFull::Wait, Balance::RoundRobin);
+    drop(multi.submit(async {}));
+    drop(multi.spawn(async {}));
+    assert_eq!(accepted(&multi), [0, 0]);
+    multi.submit(async {}).await.unwrap();
+    assert_eq!(accepted(&multi), [1, 0], "no turn was taken");
+}
+
+#[tokio::test]
+async fn a_future_falls_over_from_a_full_shard_to_the_least_loaded() {
+    let multi = built(3, 1, WhenFull::Wait, Balance::RoundRobin);
+    let held = hold(&multi, &[0, 0, 1]);
+    multi.submit(pending()).await.unwrap();
+    assert_eq!(accepted(&multi), [2, 1, 1], "shard 0 had its turn and no place");
+    assert_eq!(multi.stats().refused, 0, "the future was not refused");
+    let_go(&held);
+}
+
+#[tokio::test]
+async fn a_future_that_every_shard_refuses_comes_back() {
+    for balance in EVERY_BALANCE {
+        let multi = built(2, 0, WhenFull::Refuse, balance);
+        let held = hold(&multi, &[0, 1]);
+        let token = Arc::new(());
+        let task = || {
+            let token = Arc::clone(&token);
+            async move { drop(token) }
+        };
+        let error = multi.try_submit(task()).unwrap_err();
+        assert_eq!((error.reason(), Arc::strong_count(&token)), (Refused::Full, 2));
+        error.into_task().await;
+        let error = multi.submit(task()).await.unwrap_err();
+        assert_eq!((error.reason(), Arc::strong_count(&token)), (Refused::Full, 2));
+        error.into_task().await;
+        assert_eq!(multi.spawn(async { 1 }).await.unwrap_err().into_task().await, 1);
+        assert_eq!(multi.try_spawn(async { 2 }).unwrap_err().into_task().await, 2);
+        assert_eq!(multi.stats().refused, 4, "{balance:?}: each future once");
+        let_go(&held);
+        multi.drain_async().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_submitter_waits_at_the_least_loaded_shard_and_may_give_up() {
+    let multi = built(2, 1, WhenFull::Wait, Balance::RoundRobin);
+    let (first, second) = (&multi.shards()[0], &multi.shards()[1]);
+    first.resize(2).unwrap();
+    let held = hold(&multi, &[0, 0, 0, 1, 1]);
+    let token = Arc::new(());
+    let kept = Arc::clone(&token);
+    {
+        let mut given_up = pin!(multi.submit(async move { drop(kept) }));
+        assert!(poll_once(given_up.as_mut()).is_pending());
+        assert_eq!((first.waiting(), second.waiting()), (0, 1), "three here, two there");
+    }
+    assert_eq!((second.waiting(), Arc::strong_count(&token)), (0, 1), "its future is dropped");
+    let mut waits = pin!(multi.spawn(async { "entered" }));
+    assert!(poll_once(waits.as_mut()).is_pending());
+    assert_eq!((first.waiting(), second.waiting()), (0, 1));
+    let_go(&held);
+    assert_eq!(waits.await.unwrap().await.unwrap(), "entered");
+    multi.drain_async().await.unwrap();
+    assert_eq!((accepted(&multi), multi.stats().refused), (vec![3, 3], 0));
+}
+
+#[tokio::test]
+async fn close_sends_a_waiting_submitter_away_with_its_future() {
+    let multi = built(2, 0, WhenFull::Wait, Balance::LeastLoaded);
+    let held = hold(&multi, &[0, 1]);
+    let mut waits = pin!(multi.spawn(async { 5 }));
+    assert!(poll_once(waits.as_mut()).is_pending());
+    multi.close();
+    let error = waits.await.unwrap_err();
+    assert_eq!(error.reason(), Refused::Closed);
+    assert_eq!(error.into_task().await, 5);
+    let_go(&held);
+    multi.drain_async().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_closed_shard_is_passed_over() {
+    for balance in EVERY_BALANCE {
+        let multi = built(3, 100, WhenFull::Wait, balance);
+        multi.shards()[0].drain().await.unwrap();
+        for _ in 0..30 {
+            multi.submit(async {}).await.unwrap();
+        }
+        multi.wait_idle_async().await.unwrap();
+        let seen = accepted(&multi);
+        assert_eq!((seen[0], seen.iter().sum::<u64>()), (0, 30), "{balance:?}");
+        assert_eq!(multi.stats().refused, 0, "{balance:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_task_submits_to_its_own_shards_without_waiting_however_full_they_are() {
+    for balance in EVERY_BALANCE {
+        let multi = built(2, 0, WhenFull::Wait, balance);
+        let door = Arc::new(Semaphore::new(0));
+        // Both run before either submits; then each would wait for the other for ever.
+        let mut parents = Vec::new();
+        for shard in multi.shards() {
+            let (own, door) = (multi.clone(), Arc::clone(&door));
+            let parent = async move {
+                drop(door.acquire().await.unwrap());
+                let mut sum = 0;
+                for number in 0..10 {
+                    own.submit(async {}).await.unwrap();
+                    sum += own.spawn(async move { number }).await.unwrap().await.unwrap();
+                }
+                sum
+            };
+            parents.push(shard.spawn(parent).await.unwrap());
+        }
+        door.add_permits(1);
+        for parent in parents {
+            assert_eq!(parent.await.unwrap(), 45);
+        }
+        multi.drain_async().await.unwrap();
+        assert_eq!((multi.stats().completed, multi.stats().refused), (42, 0), "{balance:?}");
+    }
+}
+
+#[tokio::test]
+async fn arguments_fall_over_wait_and_come_back() {
+    let door = Arc::new(Semaphore::new(0));
+    let make = || {
+        let door = Arc::clone(&door);
+        AsyncFnPool::builder().workers(1).queue(0).build(move |number: u32| {
+            let door = Arc::clone(&door);
+            async move {
+                drop(door.acquire().await);
+                number + 1
+            }
+        })
+    };
+    let multi = Multi::try_new(2, make, Balance::RoundRobin).unwrap();
+    let one = multi.shards()[0].try_spawn(1).unwrap();
+    let two = multi.spawn(2).await.unwrap();
+    assert_eq!(accepted(&multi), [1, 1], "shard 0 had its turn and no place");
+    let error = multi.try_submit(3).unwrap_err();
+    assert_eq!((error.reason(), error.into_task()), (Refused::Full, 3));
+    assert_eq!(multi.try_spawn(4).unwrap_err().into_task(), 4);
+    assert_eq!(multi.stats().refused, 2, "each argument once");
+    let mut three = pin!(multi.submit(3));
+    assert!(poll_once(three.as_mut()).is_pending());
+    door.add_permits(1);
+    three.await.unwrap();
+    assert_eq!((one.await.unwrap(), two.await.unwrap()), (2, 3));
+    assert_eq!(multi.spawn(4).await.unwrap().await.unwrap(), 5);
+    multi.drain_async().await.unwrap();
+    assert_eq!(multi.submit(6).await.unwrap_err().into_task(), 6);
+}
+
+#[test]
+fn a_thread_waits_for_a_place_outside_of_a_runtime_and_is_refused_inside() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
+    let make = || {
+        let builder = AsyncPool::builder().workers(1).queue(0);
+        builder.runtime(runtime.handle().clone()).build()
+    };
+    let multi = Multi::try_new(2, make, Balance::RoundRobin).unwrap();
+    let refused = runtime.block_on(async { multi.blocking_submit(async {}).unwrap_err() });
+    assert_eq!(refused.reason(), Refused::InRuntime);
+    let held = hold(&multi, &[0, 1]);
+    let (sender, receiver) = mpsc::channel();
+    std::thread::scope(|scope| {
+        let multi = &multi;
+        let sends = async move { sender.send("ran").unwrap() };
+        let submitter = scope.spawn(move || multi.blocking_submit(sends).map_err(|_| ()));
+        eventually("it waits", || multi.stats().waiting == 1);
+        let_go(&held);
+        submitter.join().unwrap().unwrap();
+    });
+    assert_eq!(receiver.recv_timeout(common::PATIENCE), Ok("ran"));
+    multi.drain().unwrap();
+    assert_eq!(multi.stats().workers, 0);
+}
+
+#[tokio::test]
+async fn a_panic_is_told_with_the_line_that_submitted_to_the_shards() {
+    let lines = Arc::new(Mutex::new(Vec::new()));
+    let make = || {
+        let lines = Arc::clone(&lines);
+        let note = move |panic: &formic::TaskPanic| {
+            lines.lock().unwrap().push(panic.location().map(Location::line));
+        };
+        AsyncPool::builder().workers(1).queue(0).on_panic(note).build()
+    };
+    let multi = Multi::try_new(2, make, Balance::RoundRobin).unwrap();
+    let held = hold(&multi, &[0]);
+    let (_, here) = (multi.submit(async { panic!("as it should") }).await.unwrap(), line!());
+    multi.shards()[1].wait_idle().await.unwrap();
+    assert_eq!(*lines.lock().unwrap(), [Some(here)]);
+    let_go(&held);
+}
