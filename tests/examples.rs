@@ -78,16 +78,43 @@ fn the_web_server_stops_in_peace_when_it_is_interrupted() {
     assert_eq!(text(&answer), "HTTP/1.1 200 OK");
 
     // The connection stays open, and does not keep the server from its end.
-    let pid = server.id().to_string();
-    let sent = Command::new("kill").args(["-INT", &pid]).status().expect("there is a kill");
-    assert!(sent.success());
-    let ended = ends(&mut server).expect("it can be waited for");
-    if !ended {
-        server.kill().expect("it is ours");
-    }
+    let ended = interrupt(&mut server);
     line.clear();
     output.read_to_string(&mut line).expect("it says how it went");
     assert!(ended && line.contains("all requests have been answered"), "{line}");
+}
+
+#[cfg(all(unix, feature = "tokio"))]
+#[test]
+fn the_crawler_lets_pages_in_flight_end_when_it_is_interrupted() {
+    // Far more pages than it can fetch before it is interrupted.
+    let mut crawler = Command::new(built("crawler"))
+        .arg("1000000")
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it is built");
+    let mut output = BufReader::new(crawler.stdout.take().expect("it is piped"));
+    let mut line = String::new();
+    output.read_line(&mut line).expect("it says what it will do");
+
+    let ended = interrupt(&mut crawler);
+    line.clear();
+    output.read_to_string(&mut line).expect("it says how it went");
+    assert!(ended && line.contains("interrupted: "), "{line}");
+    assert!(crawler.wait().expect("it has ended").success(), "no page was fetched twice");
+}
+
+/// Sends what Ctrl-C sends, and waits for the program's end; one that hangs is ended.
+#[cfg(unix)]
+fn interrupt(child: &mut Child) -> bool {
+    let pid = child.id().to_string();
+    let sent = Command::new("kill").args(["-INT", &pid]).status().expect("there is a kill");
+    assert!(sent.success());
+    let ended = ends(child).expect("it can be waited for");
+    if !ended {
+        child.kill().expect("it is ours");
+    }
+    ended
 }
 
 /// All of them, so that none can be forgotten: `examples/name.rs` and `examples/name/main.rs`.
