@@ -7,9 +7,10 @@ mod common;
 use std::future::pending;
 use std::panic::Location;
 use std::pin::pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 
-use common::{eventually, poll_once};
+use common::{PATIENCE, eventually, poll_once};
 use formic::{AsyncFnPool, AsyncPool, Balance, JoinHandle, Multi, Refused, Shard, WhenFull};
 use tokio::sync::Semaphore;
 
@@ -170,10 +171,50 @@ async fn a_task_submits_to_its_own_shards_without_waiting_however_full_they_are(
         }
         door.add_permits(1);
         for parent in parents {
-            assert_eq!(parent.await.unwrap(), 45);
+            let sum = tokio::time::timeout(PATIENCE, parent).await.expect("nobody waits for ever");
+            assert_eq!(sum.unwrap(), 45);
         }
         multi.drain_async().await.unwrap();
         assert_eq!((multi.stats().completed, multi.stats().refused), (42, 0), "{balance:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_future_runs_once_and_never_more_than_the_shards_together_allow() {
+    for balance in EVERY_BALANCE {
+        let make = || AsyncPool::builder().workers(2).queue(1).build();
+        let multi = Multi::try_new(3, make, balance).unwrap();
+        let counts = Arc::new([const { AtomicUsize::new(0) }; 3]);
+        let producers: Vec<_> = (0..4)
+            .map(|_| tokio::spawn(produce(multi.clone(), Arc::clone(&counts), 250)))
+            .collect();
+        for producer in producers {
+            producer.await.unwrap();
+        }
+        multi.drain_async().await.unwrap();
+        let [running, most, ran] = &*counts;
+        assert_eq!((running.load(Ordering::SeqCst), ran.load(Ordering::SeqCst)), (0, 2000));
+        assert!(most.load(Ordering::SeqCst) <= 6, "{balance:?}: {most:?} at once");
+        let stats = multi.stats();
+        assert_eq!((stats.completed, stats.refused, stats.waiting), (2000, 0, 0), "{balance:?}");
+    }
+}
+
+/// Submits and spawns futures that count themselves: running, the most at once, and all.
+async fn produce(multi: Multi<AsyncPool>, counts: Arc<[AtomicUsize; 3]>, rounds: usize) {
+    let task = || {
+        let counts = Arc::clone(&counts);
+        async move {
+            let [running, most, ran] = &*counts;
+            most.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            tokio::task::yield_now().await;
+            ran.fetch_add(1, Ordering::SeqCst);
+            running.fetch_sub(1, Ordering::SeqCst);
+        }
+    };
+    for _ in 0..rounds {
+        multi.submit(task()).await.expect("the shards are open");
+        drop(multi.spawn(task()).await.expect("the shards are open"));
     }
 }
 
@@ -228,7 +269,7 @@ fn a_thread_waits_for_a_place_outside_of_a_runtime_and_is_refused_inside() {
         let_go(&held);
         submitter.join().unwrap().unwrap();
     });
-    assert_eq!(receiver.recv_timeout(common::PATIENCE), Ok("ran"));
+    assert_eq!(receiver.recv_timeout(PATIENCE), Ok("ran"));
     multi.drain().unwrap();
     assert_eq!(multi.stats().workers, 0);
 }
