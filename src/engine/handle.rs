@@ -236,6 +236,10 @@ where
         let mut content = lock(&self.content);
         // Whoever was told that it will be dropped has the last word.
         let stopped = matches!(content.stage, Stage::Stopping);
+        if !stopped && !matches!(content.stage, Stage::Driven(_)) {
+            // Nobody had begun with it: whoever drops it counts it, and says so.
+            return End::Counted;
+        }
         let waker = std::mem::replace(&mut content.stage, Stage::Open);
         drop(content);
         drop(waker);
