@@ -203,9 +203,6 @@ where
 
     /// Says who is to be woken when the task is to be dropped. False if it is.
     pub(crate) fn drive(&self, waker: &Waker) -> bool {
-        if self.stop.load(Ordering::Relaxed) {
-            return false;
-        }
         let mut content = lock(&self.content);
         let Stage::Driven(kept) = &mut content.stage else { return false };
         if kept.as_ref().is_some_and(|kept| kept.will_wake(waker)) {
