@@ -118,7 +118,8 @@ where
         let outcome = outcome
             .map_err(|payload| JoinError::Panicked(TaskPanic::caught(payload, Some(this.origin))));
         let end = parcel.end_driven(outcome, *this.counts);
-        *this.parcel = None;
+        // If nobody wants the outcome it is dropped here, and may panic; the task is counted already.
+        contain(|| *this.parcel = None);
         Poll::Ready(end)
     }
 }
