@@ -5,7 +5,6 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
 use std::task::Context;
 
 use super::cell::{self, Polled, Runnable};
@@ -13,6 +12,7 @@ use super::crew::Acts;
 use super::drive::{Has, Refill, Report};
 use super::list::{Board, List};
 use super::run::{Counts, End, contain};
+use super::sync::atomic::{AtomicU8, Ordering};
 use super::worker::{Kind, enter};
 use super::{Engine, Work};
 use crate::error::TaskPanic;
@@ -66,7 +66,7 @@ pub(crate) struct Driver<W: Drives> {
 
 /// Whether a driver has begun to work. One that is dropped before is told to whoever started it, who
 /// may hold the engine's lock.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct Begun(Arc<AtomicU8>);
 
 const STARTING: u8 = 0;
@@ -90,7 +90,7 @@ impl<W: Drives> Driver<W> {
     pub(crate) fn new(engine: &Arc<Engine<W>>, me: usize) -> (Self, Begun) {
         let list = Arc::clone(engine.work.board().list(me));
         list.clear();
-        let begun = Begun::default();
+        let begun = Begun(Arc::new(AtomicU8::new(STARTING)));
         let driver = Driver {
             engine: Arc::clone(engine),
             me,
