@@ -23,7 +23,7 @@ pub(crate) enum Refill {
     Took,
     /// There are none, and it has others to poll.
     Nothing,
-    /// There are none, and it has nothing else to do: it will be called.
+    /// There are none, and nothing is ready: it will be called.
     Idle,
     Leave,
 }
@@ -33,9 +33,8 @@ pub(crate) enum Refill {
 pub(crate) enum Has {
     /// Futures to poll, as far as it knows.
     Ready,
-    /// Futures that wait.
+    /// At most futures that wait.
     Waiting,
-    Nothing,
 }
 
 impl Report {
@@ -77,7 +76,7 @@ impl<J> Crew<J> {
             self.roster.set(me, Duty::Engaged);
             return Refill::Nothing;
         }
-        if has == Has::Nothing && self.needs_no_driver() {
+        if self.needs_no_driver() {
             self.roster.set(me, Duty::Leaving);
             self.call_last_to_go(acts);
             return Refill::Leave;
@@ -86,11 +85,14 @@ impl<J> Crew<J> {
         Refill::Idle
     }
 
-    /// Whether a driver may go. The last one stays while a task might be given back to the line.
+    /// Whether a driver may go. It stays while tasks run, whosever they are, because it may have to
+    /// help with them. Only the books can tell: whether its own list is empty may change with every
+    /// poll by another driver. The last one stays while a task might be given back to the line.
     fn needs_no_driver(&self) -> bool {
         let others = self.roster.staying() > 1;
         self.closed
             && self.line.queued() == 0
+            && self.books.driven() == 0
             && self.can_spare_one()
             && (others || self.books.adopted() == 0)
     }
@@ -134,6 +136,8 @@ impl<J> Crew<J> {
             self.dismiss_waiters(acts);
             lost = self.line.take_all();
         }
+        // It may have had the last of the tasks that the others stay for.
+        self.call_last_to_go(acts);
         lost
     }
 

@@ -141,8 +141,7 @@ impl<W: Drives> Driver<W> {
 
     /// Nothing is ready: takes new tasks, or sleeps, or leaves. None if there is something to do.
     fn rest(&mut self, context: &Context<'_>) -> Option<Turn> {
-        let has = if self.list.is_empty() { Has::Nothing } else { Has::Waiting };
-        match self.refill(context, has) {
+        match self.refill(context, Has::Waiting) {
             Refill::Leave if self.leave() => return Some(Turn::Leave),
             Refill::Idle if self.list.sleep(self.engine.work.board()) => return Some(Turn::Sleep),
             Refill::Took => return None,

@@ -168,11 +168,6 @@ impl List {
         Arc::clone(lock(&self.state).seats.entry(index).or_default())
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        let state = lock(&self.state);
-        state.cells.len() == state.vacant.len()
-    }
-
     /// Lets the driver sleep, unless something is ready on any list. It looks at the others' lists
     /// after it is known to sleep: what comes there later finds it sleeping and wakes it.
     pub(crate) fn sleep(&self, board: &Board) -> bool {
