@@ -178,9 +178,13 @@ impl Header {
         }
     }
 
-    fn begin_poll(&self) {
+    /// False if it is not to be polled: it was lost with its driver after it had become ready.
+    #[must_use]
+    fn begin_poll(&self) -> bool {
         // Acquire: pairs with the Release in `wake`.
-        self.state.swap(POLLING, Ordering::AcqRel);
+        let begun =
+            self.state.compare_exchange(READY, POLLING, Ordering::AcqRel, Ordering::Relaxed);
+        begun.is_ok()
     }
 
     /// True if it must be polled again.
@@ -214,7 +218,9 @@ pub(crate) fn poll(
     run: impl FnOnce(&mut dyn FnMut() -> Option<End>) -> Option<End>,
 ) -> Polled {
     let header = cell.header();
-    header.begin_poll();
+    if !header.begin_poll() {
+        return Polled::Waits;
+    }
     let end =
         as_current(Current::Listed(Arc::clone(cell)), || run(&mut || Arc::clone(cell).poll()));
     match end {
@@ -277,7 +283,8 @@ impl<F: Errand + 'static> Runnable for Cell<F> {
         // SAFETY: the body lies in an `Arc` and is not moved out of it once it has been polled: it is
         // dropped in its place, and `take` is for those that never were.
         let mut body = unsafe { Pin::new_unchecked(&mut *body) };
-        let Some(errand) = body.as_mut().as_pin_mut() else { return Some(End::Ghost) };
+        // Who has dropped it has counted it.
+        let Some(errand) = body.as_mut().as_pin_mut() else { return Some(End::Counted) };
         let Poll::Ready(end) = errand.poll(context) else { return None };
         body.set(None);
         Some(end)

@@ -131,8 +131,8 @@ impl<W: Drives> Driver<W> {
                 self.refill(context, Has::Ready);
             }
             if polls >= POLLS_PER_TURN || !may_go_on() {
-                if let Some(index) = ended {
-                    self.list.remove(index);
+                if ended.is_some() {
+                    self.list.remove(&cell);
                 }
                 return Turn::Yield;
             }
@@ -189,7 +189,7 @@ impl<W: Drives> Driver<W> {
         let (home, index) = (header.home()?, header.index());
         let own = Arc::ptr_eq(home, &self.list);
         if !own {
-            home.remove(index);
+            home.remove(cell);
         }
         own.then_some(index)
     }

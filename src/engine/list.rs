@@ -142,7 +142,7 @@ impl List {
         let next = loop {
             let Some(index) = state.ready.pop_front() else { break None };
             // One that has left meanwhile is passed over.
-            if let Some(cell) = &state.cells[index as usize] {
+            if let Some(Some(cell)) = state.cells.get(index as usize) {
                 break Some(Arc::clone(cell));
             }
         };
@@ -153,10 +153,13 @@ impl List {
         next
     }
 
-    /// A cell has ended, and leaves.
-    pub(crate) fn remove(&self, index: u32) {
+    /// A cell has ended, and leaves. Its place may be another's, if the driver was lost meanwhile.
+    pub(crate) fn remove(&self, cell: &Arc<dyn Runnable>) {
+        let index = cell.header().index();
         let mut state = lock(&self.state);
-        let gone = state.remove(index);
+        let is_there = matches!(state.cells.get(index as usize),
+            Some(Some(other)) if std::ptr::addr_eq(Arc::as_ptr(other), Arc::as_ptr(cell)));
+        let gone = if is_there { state.remove(index) } else { None };
         drop(state);
         if let Some(gone) = gone {
             gone.put_away();
