@@ -254,7 +254,11 @@ impl<W: Work> Engine<W> {
             Counts::Ticket => crew.end(end),
             Counts::Driver => crew.end_driven(end),
             Counts::Caller => crew.books.note_caller(end),
-            Counts::Joiner => crew.books.note_adopted(end),
+            Counts::Joiner => {
+                crew.books.note_adopted(end);
+                // A driver may have stayed only because the task might have been given back.
+                crew.call_last_to_go(&mut acts);
+            }
         }
         crew.serve_waiters(&mut acts);
         drop(crew);
