@@ -133,7 +133,18 @@ impl<W: Work> Engine<W> {
     pub(crate) fn put_back(self: &Arc<Self>, job: W::Job) {
         let mut crew = self.lock();
         crew.books.note_return();
-        self.put(crew, job);
+        self.put_promised(crew, job);
+    }
+
+    /// Puts a job into the line that was promised a place. If whatever ran the drivers is no more,
+    /// nobody will take it, so it is dropped.
+    fn put_promised(self: &Arc<Self>, mut crew: MutexGuard<'_, Crew<W::Job>>, job: W::Job) {
+        if crew.roster.workers() > 0 {
+            return self.put(crew, job);
+        }
+        crew.line.push(job);
+        drop(crew);
+        self.discard();
     }
 
     /// Puts a job into the line, for which there is a place, and calls a worker if need be.
@@ -354,7 +365,7 @@ impl<'a, W: Work> Held<'a, W> {
         let held = ManuallyDrop::new(self);
         let mut crew = held.engine.lock();
         crew.release_place();
-        held.engine.put(crew, job);
+        held.engine.put_promised(crew, job);
     }
 }
 
