@@ -124,7 +124,8 @@ impl<T: Send + 'static, R: Send + 'static> Work for Calls<T, R> {
 
     fn kill(job: &Job<T, R>) -> bool {
         match job {
-            Job::Bare(..) | Job::Resumed(_) => true,
+            Job::Bare(..) => true,
+            Job::Resumed(cell) => cell.kill(),
             Job::Spawned(slip) => slip.kill(),
         }
     }

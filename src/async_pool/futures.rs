@@ -142,7 +142,7 @@ impl Work for Futures {
 
     fn kill(job: &Job) -> bool {
         match job {
-            Job::Bare(_) => true,
+            Job::Bare(cell) => cell.kill(),
             Job::Spawned(entry) => entry.0.kill(),
         }
     }

@@ -20,7 +20,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Context, Poll, Wake, Waker};
 
 use super::list::List;
-use super::run::{End, contain};
+use super::run::{Counts, End, contain};
 use super::seat::Seat;
 use super::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use super::sync::{Mutex, lock};
@@ -42,8 +42,8 @@ pub(crate) struct Header {
 
 /// A future that says how it ended.
 pub(crate) trait Errand: Future<Output = End> + Send {
-    /// Has it counted as run by somebody who joins it, or not.
-    fn set_adopted(self: Pin<&mut Self>, adopted: bool);
+    /// Says who counts it.
+    fn set_counts(self: Pin<&mut Self>, counts: Counts);
 
     /// Where it was submitted.
     fn origin(&self) -> Option<&'static Location<'static>>;
@@ -74,7 +74,18 @@ pub(crate) trait Runnable: Any + Send + Sync {
     /// Polls the future for somebody else. May panic.
     fn poll_for(&self, context: &mut Context<'_>) -> Option<End>;
 
-    fn set_adopted(&self, adopted: bool);
+    /// Has it counted as run by somebody who joins it, or not.
+    fn set_adopted(&self, adopted: bool) {
+        self.set_counts(if adopted { Counts::Joiner } else { Counts::Driver });
+    }
+
+    /// It was taken out of the line to be dropped, and is counted there. True: it would have run.
+    fn kill(&self) -> bool {
+        self.set_counts(Counts::Dropper);
+        true
+    }
+
+    fn set_counts(&self, counts: Counts);
 
     fn origin(&self) -> Option<&'static Location<'static>>;
 
@@ -290,12 +301,12 @@ impl<F: Errand + 'static> Runnable for Cell<F> {
         Some(end)
     }
 
-    fn set_adopted(&self, adopted: bool) {
+    fn set_counts(&self, counts: Counts) {
         let mut body = lock(&self.body);
         // SAFETY: as in `poll_for`.
         let body = unsafe { Pin::new_unchecked(&mut *body) };
         if let Some(errand) = body.as_pin_mut() {
-            errand.set_adopted(adopted);
+            errand.set_counts(counts);
         }
     }
 

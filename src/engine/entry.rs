@@ -255,6 +255,9 @@ impl<W: Work> Engine<W> {
 
     /// Counts a task as ended.
     pub(crate) fn count(self: &Arc<Self>, end: End, counts: Counts) {
+        if counts == Counts::Dropper {
+            return;
+        }
         // On an open lane this needs no lock.
         if counts == Counts::Ticket && end == End::Completed && self.lane.end() {
             return;
@@ -264,6 +267,7 @@ impl<W: Work> Engine<W> {
         match counts {
             Counts::Ticket => crew.end(end),
             Counts::Driver => crew.end_driven(end),
+            Counts::Dropper => {}
             Counts::Caller => crew.books.note_caller(end),
             Counts::Joiner => {
                 crew.books.note_adopted(end);

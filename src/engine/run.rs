@@ -47,6 +47,8 @@ pub(crate) enum Counts {
     Caller,
     /// Whoever joins it runs it, and its ticket is a ghost.
     Joiner,
+    /// Whoever drops it: it was given back to the line, and taken out of it to be dropped.
+    Dropper,
 }
 
 impl End {

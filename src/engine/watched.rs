@@ -131,8 +131,8 @@ where
     F: Future + Send,
     F::Output: Send + 'static,
 {
-    fn set_adopted(self: Pin<&mut Self>, adopted: bool) {
-        *self.project().counts = if adopted { Counts::Joiner } else { Counts::Driver };
+    fn set_counts(self: Pin<&mut Self>, counts: Counts) {
+        *self.project().counts = counts;
     }
 
     fn origin(&self) -> Option<&'static Location<'static>> {
