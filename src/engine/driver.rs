@@ -155,7 +155,7 @@ impl<W: Drives> Driver<W> {
     fn next(&self, ended: Option<u32>) -> Option<Arc<dyn Runnable>> {
         let next =
             self.list.next(ended).or_else(|| self.engine.work.board().steal(self.list.number()))?;
-        self.list.found();
+        self.list.stop_searching();
         Some(next)
     }
 
@@ -247,6 +247,7 @@ impl<W: Drives> Driver<W> {
             crew.let_go(self.me, &mut acts);
         }
         drop(crew);
+        self.list.stop_searching();
         self.engine.perform(acts);
         self.gone
     }

@@ -17,6 +17,8 @@ use super::sync::{Mutex, Padded, lock};
 pub(crate) struct List {
     number: usize,
     state: Padded<Mutex<State>>,
+    /// The driver was woken to help and has not found anything yet.
+    called: AtomicBool,
     others: Arc<Others>,
 }
 
@@ -51,7 +53,8 @@ impl Board {
         let others = Arc::new(Others::default());
         let list = |number| {
             let state = Padded(Mutex::new(State::default()));
-            Arc::new(List { number, state, others: Arc::clone(&others) })
+            let called = AtomicBool::new(false);
+            Arc::new(List { number, state, called, others: Arc::clone(&others) })
         };
         let lists: Vec<Arc<List>> = (0..drivers).map(list).collect();
         others.lists.get_or_init(|| lists.iter().map(Arc::downgrade).collect());
@@ -179,6 +182,7 @@ impl List {
             return false;
         }
         state.asleep = true;
+        let called = self.called.swap(false, Ordering::Relaxed);
         // An empty list need not be as long as it has been.
         if state.cells.len() == state.vacant.len() && state.cells.len() > 1024 {
             let (cells, vacant) =
@@ -195,13 +199,24 @@ impl List {
         if others.into_iter().all(|list| lock(&list.state).ready.is_empty()) {
             return true;
         }
-        !self.wake_up(&mut lock(&self.state))
+        let woken = !self.wake_up(&mut lock(&self.state));
+        if called && !woken {
+            // Somebody may have relied on this one to search.
+            self.others.call_one();
+        }
+        woken
     }
 
-    /// The driver has found something to do.
-    pub(crate) fn found(&self) {
-        if self.others.searching.load(Ordering::Relaxed) {
-            self.others.searching.store(false, Ordering::Relaxed);
+    /// The driver has found something to do, or leaves. If it was called to help, another one is called
+    /// in its place: there may be more to do, and what this one does may take long.
+    #[inline]
+    pub(crate) fn stop_searching(&self) {
+        if self.called.load(Ordering::Relaxed) {
+            self.called.store(false, Ordering::Relaxed);
+            // Acquire: pairs with the Release of whoever called nobody because this one searched, and
+            // knew who sleeps.
+            self.others.searching.swap(false, Ordering::Acquire);
+            self.others.call_one();
         }
     }
 
@@ -209,8 +224,10 @@ impl List {
     pub(crate) fn take_all(&self) -> Vec<Arc<dyn Runnable>> {
         let mut state = lock(&self.state);
         self.wake_up(&mut state);
-        let state = std::mem::take(&mut *state);
-        state.cells.into_iter().flatten().collect()
+        let left = std::mem::take(&mut *state);
+        drop(state);
+        self.stop_searching();
+        left.cells.into_iter().flatten().collect()
     }
 
     /// True if the driver slept.
@@ -241,7 +258,8 @@ impl Others {
     /// Wakes a driver that sleeps, unless one that was woken still searches.
     fn call_one(&self) {
         if self.sleeping.load(Ordering::Relaxed) == 0
-            || self.searching.swap(true, Ordering::Relaxed)
+            // Release: pairs with the Acquire of the one that searches.
+            || self.searching.swap(true, Ordering::Release)
         {
             return;
         }
@@ -249,6 +267,7 @@ impl Others {
         for list in lists {
             let mut state = lock(&list.state);
             if list.wake_up(&mut state) {
+                list.called.store(true, Ordering::Relaxed);
                 let waker = state.waker.clone();
                 drop(state);
                 if let Some(waker) = waker {
