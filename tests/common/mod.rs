@@ -3,6 +3,9 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+#[cfg(feature = "tokio")]
+pub mod on_tokio;
+
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
