@@ -305,7 +305,7 @@ impl<T: Send + 'static, R: Send + 'static> AsyncFnPool<T, R> {
         let parcel = Parcel::new(self.engine(), argument, Location::caller());
         async move {
             let job = Job::Spawned(Slip(Arc::clone(&parcel)));
-            handle(parcel, self.enter(job).await.map_err(|(_job, refused)| refused))
+            handle(parcel, self.enter(job).await)
         }
     }
 
@@ -318,7 +318,7 @@ impl<T: Send + 'static, R: Send + 'static> AsyncFnPool<T, R> {
     pub fn try_spawn(&self, argument: T) -> Result<JoinHandle<R>, SubmitError<T>> {
         let parcel = Parcel::new(self.engine(), argument, Location::caller());
         let entered = self.engine().submit(Job::Spawned(Slip(Arc::clone(&parcel))), Patience::None);
-        handle(parcel, entered.map_err(|(_job, refused)| refused))
+        handle(parcel, entered)
     }
 
     /// Calls the function in the pool and waits for its result. Dropped meanwhile, the call is
@@ -402,13 +402,14 @@ where
 /// The handle of a call that was accepted, or its argument.
 pub(crate) fn handle<T, R>(
     parcel: Arc<Spawned<T, R>>,
-    entered: Result<(), Refused>,
+    entered: Result<(), (Job<T, R>, Refused)>,
 ) -> Result<JoinHandle<R>, SubmitError<T>>
 where
     T: Send + 'static,
     R: Send + 'static,
 {
-    if let Err(refused) = entered
+    // The job is dropped last, because it has cancelled what it finds in the parcel.
+    if let Err((_job, refused)) = entered
         // Nobody else knows of the parcel, so what was packed is in it.
         && let Some(argument) = parcel.take()
     {

@@ -266,7 +266,7 @@ impl AsyncPool {
         let parcel = pack(self.engine(), future, Location::caller());
         async move {
             let entered = self.enter(Job::spawned(&parcel)).await;
-            handle(parcel, entered.map_err(|(_job, refused)| refused))
+            handle(parcel, entered)
         }
     }
 
@@ -294,7 +294,7 @@ impl AsyncPool {
     {
         let parcel = pack(self.engine(), future, Location::caller());
         let entered = self.engine().submit(Job::spawned(&parcel), Patience::None);
-        handle(parcel, entered.map_err(|(_job, refused)| refused))
+        handle(parcel, entered)
     }
 
     /// Waits for a place and holds it, for a future that is only then made.
@@ -350,13 +350,14 @@ where
 /// The handle of a future that was accepted, or the future.
 pub(crate) fn handle<F>(
     parcel: Arc<Spawned<F>>,
-    entered: Result<(), Refused>,
+    entered: Result<(), (Job, Refused)>,
 ) -> Result<JoinHandle<F::Output>, SubmitError<F>>
 where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
-    if let Err(refused) = entered
+    // The job is dropped last, because it has cancelled what it finds in the parcel.
+    if let Err((_job, refused)) = entered
         // Nobody else knows of the parcel, so what was packed is in it.
         && let Some(future) = parcel.take().and_then(|packed| packed.0.take()?.into_future())
     {
