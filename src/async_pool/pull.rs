@@ -68,8 +68,8 @@ struct Items<S> {
     over: bool,
     /// .. although there may be some.
     cut_off: bool,
-    /// The seat that waits for an item, or for room for its result.
-    waiter: Option<Waker>,
+    /// The seat that waits for an item, or for room for its result, and how it is woken.
+    waiter: Option<(usize, Waker)>,
 }
 
 /// The wakers of all seats, so that they can be told to stop.
@@ -147,8 +147,9 @@ where
         Job::bare(self.seat(), self.origin)
     }
 
-    fn next(&self, context: &mut Context<'_>) -> Next<S::Item> {
+    fn next(&self, seat: usize, context: &Context<'_>) -> Next<S::Item> {
         let mut items = lock(&self.items);
+        items.keep_waker(seat, context.waker());
         if items.over || self.stop.load(Ordering::Relaxed) {
             return Next::Over;
         }
@@ -158,24 +159,24 @@ where
         }
         loop {
             let Some(number) = self.sink.number() else {
-                let next = items.wait(context.waker());
+                let next = items.wait(seat, context.waker());
                 if matches!(next, Next::Wait) && !self.sink.await_room(context.waker()) {
                     continue;
                 }
                 return next;
             };
-            let Poll::Ready(item) = items.source.poll_next(context) else {
+            let Poll::Ready(item) = items.poll_source(context.waker()) else {
                 self.sink.give_back(number);
-                return items.wait(context.waker());
+                return items.wait(seat, context.waker());
             };
             items.over = item.is_none();
             let waiter = items.waiter.take();
             drop(items);
-            if let Some(waiter) = waiter
-                && !waiter.will_wake(context.waker())
+            if let Some((waiting, waker)) = waiter
+                && waiting != seat
             {
                 // Perhaps there is more, and nobody else would tell.
-                waiter.wake();
+                waker.wake();
             }
             return item.map_or(Next::Over, |item| Next::Item(number, item));
         }
@@ -245,16 +246,34 @@ where
     }
 }
 
+impl<S: PollItems> Items<S> {
+    /// Asks for an item. If there is none the source wakes the seat that waits, which need not be the
+    /// one that asks.
+    fn poll_source(&mut self, waker: &Waker) -> Poll<Option<S::Item>> {
+        let waker = self.waiter.as_ref().map_or(waker, |(_, waiting)| waiting);
+        self.source.poll_next(&mut Context::from_waker(waker))
+    }
+}
+
 impl<S> Items<S> {
     /// One seat waits; others have no use for their place.
-    fn wait<T>(&mut self, waker: &Waker) -> Next<T> {
+    fn wait<T>(&mut self, seat: usize, waker: &Waker) -> Next<T> {
         match &self.waiter {
-            Some(waiter) if !waiter.will_wake(waker) => Next::Over,
+            Some((waiting, _)) if *waiting != seat => Next::Over,
             Some(_) => Next::Wait,
             None => {
-                self.waiter = Some(waker.clone());
+                self.waiter = Some((seat, waker.clone()));
                 Next::Wait
             }
+        }
+    }
+
+    /// A seat that waits may be polled by somebody else than before.
+    fn keep_waker(&mut self, seat: usize, waker: &Waker) {
+        if let Some((waiting, kept)) = &mut self.waiter
+            && *waiting == seat
+        {
+            kept.clone_from(waker);
         }
     }
 }
@@ -317,9 +336,7 @@ where
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         let mut this = self.project();
         let pull = &*this.pull;
-        if this.id.is_none() {
-            *this.id = Some(pull.settle(context.waker()));
-        }
+        let id = *this.id.get_or_insert_with(|| pull.settle(context.waker()));
         for _ in 0..ITEMS_PER_POLL {
             if pull.stop.load(Ordering::Relaxed) {
                 return Poll::Ready(());
@@ -339,7 +356,7 @@ where
                     return Poll::Ready(());
                 }
             }
-            let (number, item) = match pull.next(context) {
+            let (number, item) = match pull.next(id, context) {
                 Next::Item(number, item) => (number, item),
                 Next::Wait => return Poll::Pending,
                 Next::Over => return Poll::Ready(()),
