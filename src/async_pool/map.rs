@@ -14,7 +14,6 @@ use futures_core::Stream;
 use super::AsyncPool;
 use super::pull::{Pull, Sink};
 use super::source::{PollItems, Source};
-use crate::engine::{Kind, inside};
 use crate::error::{JoinError, Refused, TaskPanic};
 
 /// What went wrong in [`AsyncPool::for_each`].
@@ -158,8 +157,8 @@ where
 {
     let stop = StopOnDrop(|| pull.stop());
     let mut own = None;
-    if inside() == Some(Kind::Task) {
-        // Whoever is in a pool must not wait for a place, so it has a seat of its own.
+    if pool.engine().is_inside() {
+        // Whoever is in the pool must not wait for a place, so it has a seat of its own.
         own = Some(Box::pin(pull.seat()));
     } else {
         pool.enter(pull.job()).await.map_err(|(_job, refused)| refused)?;
