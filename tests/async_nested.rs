@@ -1,0 +1,435 @@
+//! Futures that await others of their own pool, or of another one: nobody waits for his own place.
+
+#![cfg(feature = "tokio")]
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+mod common;
+
+use std::pin::pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use common::on_tokio::{Stop, on, on_both, soon};
+use common::poll_once;
+use formic::{AsyncFnPool, AsyncPool, Pool};
+use futures_util::future::{BoxFuture, join_all};
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use tokio::task::yield_now;
+
+fn small(workers: usize, queue: usize) -> AsyncPool {
+    AsyncPool::builder().workers(workers).queue(queue).build().unwrap()
+}
+
+async fn check(pool: &AsyncPool, completed: u64) {
+    pool.drain().await.unwrap();
+    let stats = pool.stats();
+    assert!(stats.adds_up(), "{stats:?}");
+    assert_eq!((stats.completed, stats.busy, stats.queued), (completed, 0, 0), "{stats:?}");
+}
+
+/// A tree of tasks: each has `width` children and awaits all of them.
+fn tree(pool: AsyncPool, depth: u32, width: usize) -> BoxFuture<'static, u64> {
+    Box::pin(async move {
+        yield_now().await;
+        if depth == 0 {
+            return 1;
+        }
+        let mut children = Vec::new();
+        for _ in 0..width {
+            let child = tree(pool.clone(), depth - 1, width);
+            children.push(pool.spawn(child).await.unwrap());
+        }
+        let leaves = join_all(children).await;
+        leaves.into_iter().map(|leaf| leaf.unwrap()).sum()
+    })
+}
+
+#[test]
+fn a_tree_of_tasks_ends_on_any_pool() {
+    for (workers, queue) in [(1, 0), (1, 100), (2, 0), (3, 5)] {
+        on_both(move || async move {
+            let pool = small(workers, queue);
+            let root = pool.spawn(tree(pool.clone(), 4, 3)).await.unwrap();
+            assert_eq!(root.await.unwrap(), 81);
+            check(&pool, 1 + 3 + 9 + 27 + 81).await;
+        });
+    }
+}
+
+#[test]
+fn children_in_the_order_they_end_run_on_a_full_pool_within_the_capacity() {
+    on_both(|| async {
+        let (pool, running) = (small(1, 0), Arc::new(AtomicUsize::new(0)));
+        let inner = pool.clone();
+        let parent = pool.spawn(async move {
+            let mut children = FuturesUnordered::new();
+            for number in 0..100_u64 {
+                let running = Arc::clone(&running);
+                let child = async move {
+                    assert_eq!(running.fetch_add(1, Ordering::SeqCst), 0, "one at a time");
+                    for _ in 0..number % 3 {
+                        yield_now().await;
+                    }
+                    running.fetch_sub(1, Ordering::SeqCst);
+                    number
+                };
+                children.push(inner.spawn(child).await.unwrap());
+            }
+            let mut sum = 0;
+            while let Some(child) = children.next().await {
+                sum += child.unwrap();
+            }
+            sum
+        });
+        assert_eq!(parent.await.unwrap().await.unwrap(), 4950);
+        check(&pool, 101).await;
+    });
+}
+
+#[test]
+fn a_child_that_is_awaited_no_longer_runs_on_exactly_once() {
+    on_both(|| async {
+        let (pool, stop) = (small(1, 0), Stop::new());
+        let (inner, at, runs) = (pool.clone(), stop.clone(), Arc::new(AtomicUsize::new(0)));
+        let count = Arc::clone(&runs);
+        let parent = pool.spawn(async move {
+            let child = inner.spawn(async move {
+                count.fetch_add(1, Ordering::SeqCst);
+                at.pass().await;
+                count.fetch_add(10, Ordering::SeqCst);
+            });
+            let child = child.await.unwrap();
+            tokio::time::timeout(Duration::from_millis(2), child).await.unwrap_err();
+        });
+        parent.await.unwrap().await.unwrap();
+        stop.have_come(1).await;
+        stop.open();
+        check(&pool, 2).await;
+        assert_eq!(runs.load(Ordering::SeqCst), 11);
+    });
+}
+
+/// To look at a handle and then do something else must not stop its task.
+#[test]
+#[ignore = "a task that was taken in runs only while its handle is polled"]
+fn a_child_runs_on_while_the_handle_is_kept_and_not_polled() {
+    for (workers, queue) in [(1, 0), (4, 4)] {
+        on_both(move || async move {
+            let pool = small(workers, queue);
+            let inner = pool.clone();
+            let parent = pool.spawn(async move {
+                let (sender, receiver) = tokio::sync::oneshot::channel();
+                let child = inner.spawn(async move {
+                    yield_now().await;
+                    sender.send(7).unwrap();
+                });
+                let mut child = child.await.unwrap();
+                assert!(poll_once(pin!(&mut child)).is_pending());
+                let value = receiver.await.unwrap();
+                child.await.unwrap();
+                value
+            });
+            let parent = parent.await.unwrap();
+            let value = tokio::time::timeout(Duration::from_secs(5), parent).await;
+            assert_eq!(value.expect("the child runs although its handle rests").unwrap(), 7);
+            check(&pool, 2).await;
+        });
+    }
+}
+
+#[test]
+#[ignore = "a task that was taken in runs only while its handle is polled"]
+fn a_handle_that_was_polled_in_a_task_is_joined_outside() {
+    on(2, || async {
+        let (pool, stop) = (small(1, 1), Stop::new());
+        let (inner, at) = (pool.clone(), stop.clone());
+        let parent = pool.spawn(async move {
+            let child = inner.spawn(async move {
+                at.pass().await;
+                5
+            });
+            let mut child = child.await.unwrap();
+            assert!(poll_once(pin!(&mut child)).is_pending());
+            child
+        });
+        let child = parent.await.unwrap().await.unwrap();
+        stop.open();
+        let joined = tokio::task::spawn_blocking(move || child.join_timeout(common::PATIENCE / 6));
+        let joined = joined.await.unwrap();
+        assert_eq!(joined.expect("it ends").unwrap(), 5);
+        check(&pool, 2).await;
+    });
+}
+
+#[test]
+#[ignore = "a task that was taken in leaves with its handle"]
+fn a_handle_that_was_polled_in_a_task_is_awaited_outside_within_the_capacity() {
+    on(2, || async {
+        let (pool, stop) = (small(1, 2), Stop::new());
+        let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let watched = |stop: Stop| {
+            let (running, most) = (Arc::clone(&running), Arc::clone(&most));
+            async move {
+                most.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                stop.pass().await;
+                running.fetch_sub(1, Ordering::SeqCst);
+            }
+        };
+        let (inner, child) = (pool.clone(), watched(stop.clone()));
+        let parent = pool.spawn(async move {
+            let mut child = inner.spawn(child).await.unwrap();
+            assert!(poll_once(pin!(&mut child)).is_pending());
+            child
+        });
+        let child = parent.await.unwrap().await.unwrap();
+        let other = pool.spawn(watched(stop.clone())).await.unwrap();
+        stop.have_come(1).await;
+        let both = tokio::spawn(join_all([child, other]));
+        for _ in 0..200 {
+            yield_now().await;
+        }
+        stop.open();
+        for outcome in both.await.unwrap() {
+            outcome.unwrap();
+        }
+        assert_eq!(most.load(Ordering::SeqCst), 1, "the capacity is one");
+        check(&pool, 3).await;
+    });
+}
+
+#[test]
+fn the_first_of_two_children_wins_and_the_other_runs_on() {
+    on_both(|| async {
+        let (pool, stop) = (small(1, 0), Stop::new());
+        let (inner, at) = (pool.clone(), stop.clone());
+        let parent = pool.spawn(async move {
+            let slow = inner.spawn(async move { at.pass().await }).await.unwrap();
+            let quick = inner.spawn(async { 1 }).await.unwrap();
+            tokio::select! {
+                biased;
+                _ = slow => 2,
+                value = quick => value.unwrap(),
+            }
+        });
+        let parent = parent.await.unwrap();
+        stop.have_come(1).await;
+        stop.open();
+        let value = parent.await.unwrap();
+        assert!(value == 1 || value == 2);
+        check(&pool, 3).await;
+    });
+}
+
+#[test]
+fn two_pools_of_one_call_each_other() {
+    fn ping(own: AsyncPool, other: AsyncPool, depth: u32) -> BoxFuture<'static, u32> {
+        Box::pin(async move {
+            if depth == 0 {
+                return 0;
+            }
+            let next = ping(other.clone(), own, depth - 1);
+            1 + other.spawn(next).await.unwrap().await.unwrap()
+        })
+    }
+    on_both(|| async {
+        let (one, two) = (small(1, 100), small(1, 100));
+        let mut roots = Vec::new();
+        for _ in 0..4 {
+            roots.push(one.spawn(ping(one.clone(), two.clone(), 9)).await.unwrap());
+            roots.push(two.spawn(ping(two.clone(), one.clone(), 9)).await.unwrap());
+        }
+        for root in roots {
+            assert_eq!(root.await.unwrap(), 9);
+        }
+        check(&one, 40).await;
+        check(&two, 40).await;
+    });
+}
+
+#[test]
+fn a_pool_drains_although_its_last_task_was_taken_in_by_another_pool() {
+    on_both(|| async {
+        let (one, two, stop) = (small(1, 0), small(1, 0), Stop::new());
+        let (other, child) = (two.clone(), stop.task());
+        let parent = one.spawn(async move { other.spawn(child).await.unwrap().await.unwrap() });
+        let parent = parent.await.unwrap();
+        stop.have_come(1).await;
+        two.close();
+        for _ in 0..50 {
+            yield_now().await;
+        }
+        stop.open();
+        parent.await.unwrap();
+        check(&one, 1).await;
+        check(&two, 1).await;
+    });
+}
+
+#[test]
+fn an_async_function_calls_itself_through_its_pool() {
+    on_both(|| async {
+        let own: Arc<OnceLock<AsyncFnPool<u64, u64>>> = Arc::default();
+        let inner = Arc::clone(&own);
+        let pool = AsyncFnPool::builder().workers(1).queue(0).build(move |number: u64| {
+            let pool = inner.get().unwrap().clone();
+            let below: BoxFuture<'static, u64> = Box::pin(async move {
+                yield_now().await;
+                if number < 2 {
+                    return number;
+                }
+                let (one, two) = tokio::join!(pool.call(number - 1), pool.call(number - 2));
+                one.unwrap() + two.unwrap()
+            });
+            below
+        });
+        let pool = pool.unwrap();
+        own.set(pool.clone()).unwrap();
+        assert_eq!(pool.call(10).await.unwrap(), 55);
+        pool.drain().await.unwrap();
+        let stats = pool.stats();
+        assert!(stats.adds_up(), "{stats:?}");
+        assert_eq!((stats.completed, stats.busy, stats.queued), (177, 0, 0), "{stats:?}");
+    });
+}
+
+#[test]
+fn a_closure_that_a_future_awaits_does_not_run_on_the_runtime() {
+    on_both(|| async {
+        let (pool, threads) = (small(2, 10), Pool::builder().workers(1).name("own").build());
+        let threads = threads.unwrap();
+        let mut futures = Vec::new();
+        for _ in 0..20 {
+            let threads = threads.clone();
+            let task = async move {
+                let name = || std::thread::current().name().unwrap_or_default().to_owned();
+                threads.spawn(name).unwrap().await.unwrap()
+            };
+            futures.push(pool.spawn(task).await.unwrap());
+        }
+        for future in futures {
+            let name = future.await.unwrap();
+            assert!(name.starts_with("own"), "it ran on {name}");
+        }
+        check(&pool, 20).await;
+    });
+}
+
+#[test]
+fn a_thread_pools_task_joins_a_future() {
+    on(2, || async {
+        let (pool, threads) = (small(1, 100), Pool::new(2));
+        let mut closures = Vec::new();
+        for number in 0..20 {
+            let future = pool.spawn(async move {
+                yield_now().await;
+                number
+            });
+            let future = future.await.unwrap();
+            closures.push(threads.spawn(move || future.join().unwrap()).unwrap());
+        }
+        for (number, closure) in closures.into_iter().enumerate() {
+            assert_eq!(closure.await.unwrap(), number);
+        }
+        check(&pool, 20).await;
+    });
+}
+
+/// A closure that joins a future whose future awaits a closure of the same pool of threads.
+#[test]
+fn a_future_awaits_a_closure_that_joins_a_future() {
+    on(2, || async {
+        let (pool, threads) = (small(1, 0), Pool::new(1));
+        let (inner, one) = (pool.clone(), threads.clone());
+        let outer = pool.spawn(async move {
+            let closure = one.spawn(move || {
+                let future = inner.try_spawn(async { 4 });
+                // The pool is full, so it comes back.
+                future.map(|handle| handle.join().unwrap()).map_err(|error| error.reason())
+            });
+            closure.unwrap().await.unwrap()
+        });
+        assert_eq!(outer.await.unwrap().await.unwrap(), Err(formic::Refused::Full));
+        check(&pool, 1).await;
+        threads.drain_async().await.unwrap();
+    });
+}
+
+#[test]
+#[ignore = "a task that was given back is counted twice when it is discarded"]
+fn a_child_that_was_given_back_is_discarded_once() {
+    on_both(|| async {
+        let (pool, stop) = (small(1, 4), Stop::new());
+        let token = Arc::new(());
+        let (inner, at, kept) = (pool.clone(), stop.clone(), Arc::clone(&token));
+        let parent = pool.spawn(async move {
+            let child = inner.spawn(async move {
+                let _kept = kept;
+                std::future::pending::<()>().await;
+            });
+            let mut child = child.await.unwrap();
+            assert!(poll_once(pin!(&mut child)).is_pending());
+            drop(child);
+            at.pass().await;
+        });
+        let parent = parent.await.unwrap();
+        stop.have_come(1).await;
+        assert_eq!(pool.discard(), 1);
+        assert_eq!(Arc::strong_count(&token), 1);
+        let stats = pool.stats();
+        assert!(stats.adds_up(), "{stats:?}");
+        assert_eq!((stats.busy, stats.queued, stats.cancelled), (1, 0, 1), "{stats:?}");
+        stop.open();
+        parent.await.unwrap();
+        check(&pool, 1).await;
+    });
+}
+
+#[test]
+fn a_child_that_was_taken_in_is_cancelled_from_elsewhere() {
+    on_both(|| async {
+        let (pool, stop, token) = (small(1, 0), Stop::new(), Arc::new(()));
+        let (inner, at, kept) = (pool.clone(), stop.clone(), Arc::clone(&token));
+        let parent = pool.spawn(async move {
+            let child = inner.spawn(async move {
+                let _kept = kept;
+                at.pass().await;
+            });
+            let child = child.await.unwrap().cancel_on_drop();
+            tokio::time::timeout(Duration::from_millis(2), child).await.is_err()
+        });
+        assert!(parent.await.unwrap().await.unwrap());
+        soon("it is gone", || Arc::strong_count(&token) == 1).await;
+        pool.drain().await.unwrap();
+        let stats = pool.stats();
+        assert!(stats.adds_up(), "{stats:?}");
+        assert_eq!((stats.completed, stats.cancelled), (1, 1), "{stats:?}");
+    });
+}
+
+#[test]
+fn a_parent_that_is_cancelled_leaves_its_children_to_the_pool() {
+    on_both(|| async {
+        let (pool, stop, ran) = (small(1, 0), Stop::new(), Arc::new(AtomicUsize::new(0)));
+        let (inner, at, count) = (pool.clone(), stop.clone(), Arc::clone(&ran));
+        let parent = pool.spawn(async move {
+            let mut children = Vec::new();
+            for _ in 0..10 {
+                let (at, count) = (at.clone(), Arc::clone(&count));
+                let child = async move {
+                    at.pass().await;
+                    count.fetch_add(1, Ordering::SeqCst);
+                };
+                children.push(inner.spawn(child).await.unwrap());
+            }
+            join_all(children).await;
+        });
+        let parent = parent.await.unwrap();
+        stop.have_come(1).await;
+        assert!(parent.cancel());
+        assert!(parent.await.unwrap_err().is_cancelled());
+        stop.open();
+        check(&pool, 10).await;
+        assert_eq!(ran.load(Ordering::SeqCst), 10);
+    });
+}

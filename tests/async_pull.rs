@@ -1,0 +1,492 @@
+//! `for_each` and `map`: the pool pulls, never too much at once, and stops when nobody wants it to go on.
+
+#![cfg(feature = "tokio")]
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+mod common;
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use common::on_tokio::{Stop, on, on_both, soon};
+use common::{hush_quiet_threads, poll_once};
+use formic::{AsyncPool, JoinError, PullError, Refused, from_stream};
+use futures_util::stream::{self, FuturesUnordered, StreamExt};
+use tokio::task::yield_now;
+
+fn small(workers: usize, queue: usize) -> AsyncPool {
+    hush_quiet_threads();
+    AsyncPool::builder().workers(workers).queue(queue).build().unwrap()
+}
+
+#[derive(Clone, Default)]
+struct Flight(Arc<(AtomicUsize, AtomicUsize, AtomicUsize)>);
+
+impl Flight {
+    async fn fly(&self, yields: usize) {
+        let in_flight = self.0.0.fetch_add(1, Ordering::SeqCst) + 1;
+        self.0.1.fetch_max(in_flight, Ordering::SeqCst);
+        for _ in 0..yields {
+            yield_now().await;
+        }
+        self.0.0.fetch_sub(1, Ordering::SeqCst);
+        self.0.2.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn most(&self) -> usize {
+        self.0.1.load(Ordering::SeqCst)
+    }
+
+    fn landed(&self) -> usize {
+        self.0.2.load(Ordering::SeqCst)
+    }
+}
+
+/// Items of a channel.
+fn items<T: Send + 'static>(
+    receiver: tokio::sync::mpsc::UnboundedReceiver<T>,
+) -> impl stream::Stream<Item = T> + Send + 'static {
+    stream::unfold(receiver, |mut receiver| async move {
+        let item = receiver.recv().await?;
+        Some((item, receiver))
+    })
+}
+
+async fn check(pool: &AsyncPool) {
+    pool.drain().await.unwrap();
+    let stats = pool.stats();
+    assert!(stats.adds_up(), "{stats:?}");
+    assert_eq!((stats.busy, stats.queued, stats.panicked), (0, 0, 0), "{stats:?}");
+}
+
+#[test]
+fn each_item_is_taken_once_and_never_more_than_the_capacity() {
+    for workers in [1, 3, 100] {
+        on_both(move || async move {
+            let (pool, flight) = (small(workers, 10), Flight::default());
+            let own = flight.clone();
+            let each = pool.for_each(0..5000_usize, move |number| {
+                let flight = own.clone();
+                async move { flight.fly(number % 3).await }
+            });
+            each.await.unwrap();
+            assert_eq!(flight.landed(), 5000);
+            assert!(flight.most() <= workers, "{} of {workers}", flight.most());
+            check(&pool).await;
+        });
+    }
+}
+
+#[test]
+fn the_whole_capacity_is_used() {
+    on_both(|| async {
+        let (pool, stop) = (small(50, 0), Stop::new());
+        let own = stop.clone();
+        let each = tokio::spawn(pool.for_each(0..200, move |_| {
+            let stop = own.clone();
+            async move { stop.pass().await }
+        }));
+        stop.have_come(50).await;
+        stop.open();
+        each.await.unwrap().unwrap();
+        check(&pool).await;
+    });
+}
+
+#[test]
+fn nothing_comes_of_nothing() {
+    on_both(|| async {
+        let pool = small(3, 0);
+        pool.for_each(Vec::<u8>::new(), |_| async {}).await.unwrap();
+        pool.for_each(from_stream(stream::empty::<u8>()), |_| async {}).await.unwrap();
+        assert_eq!(pool.map(Vec::<u8>::new(), |n| async move { n }).count().await, 0);
+        check(&pool).await;
+    });
+}
+
+#[test]
+fn a_slow_stream_is_followed_to_its_end() {
+    on_both(|| async {
+        let (pool, flight) = (small(4, 0), Flight::default());
+        let (sender, receiver) = tokio::sync::mpsc::unbounded_channel();
+        let own = flight.clone();
+        let each = tokio::spawn(pool.for_each(from_stream(items(receiver)), move |number| {
+            let flight = own.clone();
+            async move { flight.fly(number).await }
+        }));
+        for burst in 0..50 {
+            for number in 0..burst % 7 {
+                sender.send(number).unwrap();
+            }
+            let sent: usize = (0..=burst).map(|burst| burst % 7).sum();
+            soon("they have landed", || flight.landed() == sent).await;
+            // While there is nothing to do others have room: one seat waits for the stream.
+            soon("seats are free", || pool.busy() <= 1).await;
+        }
+        drop(sender);
+        each.await.unwrap().unwrap();
+        check(&pool).await;
+    });
+}
+
+#[test]
+fn an_endless_source_ends_when_nobody_wants_it() {
+    on_both(|| async {
+        let (pool, stop, token) = (small(4, 4), Stop::new(), Arc::new(()));
+        let (own, kept) = (stop.clone(), Arc::clone(&token));
+        let each = tokio::spawn(pool.for_each(0_u64.., move |_| {
+            let (stop, kept) = (own.clone(), Arc::clone(&kept));
+            async move {
+                stop.pass().await;
+                drop(kept);
+            }
+        }));
+        stop.let_pass(1000);
+        stop.have_come(1004).await;
+        each.abort();
+        assert!(each.await.unwrap_err().is_cancelled());
+        soon("what it owned is gone", || Arc::strong_count(&token) == 1).await;
+        pool.wait_idle().await.unwrap();
+        pool.submit(async {}).await.unwrap();
+        check(&pool).await;
+    });
+}
+
+#[test]
+fn a_panic_costs_one_item() {
+    on_both(|| async {
+        let (pool, flight) = (small(3, 0), Flight::default());
+        let own = flight.clone();
+        let each = pool.for_each(0..300_usize, move |number| {
+            assert!(number % 10 != 1, "before there is a future");
+            let flight = own.clone();
+            async move {
+                yield_now().await;
+                assert!(number % 10 != 2, "in the future");
+                flight.fly(1).await;
+            }
+        });
+        let error = each.await.unwrap_err();
+        let PullError::Panicked { items, .. } = error else { panic!("{error:?}") };
+        assert_eq!((items, flight.landed()), (60, 240));
+        check(&pool).await;
+    });
+}
+
+#[test]
+fn a_pool_that_is_closed_takes_no_more_items() {
+    on_both(|| async {
+        let (pool, stop) = (small(3, 0), Stop::new());
+        let own = stop.clone();
+        let each = tokio::spawn(pool.for_each(0.., move |_: u64| {
+            let stop = own.clone();
+            async move { stop.pass().await }
+        }));
+        stop.have_come(3).await;
+        pool.close();
+        stop.open();
+        let outcome = each.await.unwrap();
+        assert!(matches!(outcome, Err(PullError::Refused(Refused::Closed))), "{outcome:?}");
+        check(&pool).await;
+        let outcome = pool.for_each(0..3, |_| async {}).await;
+        assert!(matches!(outcome, Err(PullError::Refused(Refused::Closed))), "{outcome:?}");
+    });
+}
+
+/// Nobody will send an item, and the pool must end all the same.
+#[test]
+#[ignore = "to close a pool does not wake a seat that waits for an item"]
+fn a_closed_pool_does_not_wait_for_the_next_item_of_a_stream() {
+    on_both(|| async {
+        let pool = small(3, 0);
+        let (sender, receiver) = tokio::sync::mpsc::unbounded_channel::<u8>();
+        let each = tokio::spawn(pool.for_each(from_stream(items(receiver)), |_| async {}));
+        soon("it waits", || pool.busy() == 1).await;
+        pool.drain().await.unwrap();
+        assert!(each.await.unwrap().is_err());
+        drop(sender);
+    });
+}
+
+#[test]
+fn other_submitters_get_their_turn() {
+    on_both(|| async {
+        let pool = small(2, 10);
+        let each = tokio::spawn(pool.for_each(0_u64.., |_| yield_now()));
+        soon("it runs", || pool.busy() > 0).await;
+        for number in 0..200 {
+            let task = async move {
+                yield_now().await;
+                number
+            };
+            assert_eq!(pool.spawn(task).await.unwrap().await.unwrap(), number);
+        }
+        each.abort();
+        drop(each.await);
+        check(&pool).await;
+    });
+}
+
+#[test]
+fn several_sources_share_a_pool() {
+    on_both(|| async {
+        let (pool, flight) = (small(3, 2), Flight::default());
+        let mut all = Vec::new();
+        for _ in 0..5 {
+            let own = flight.clone();
+            all.push(tokio::spawn(pool.for_each(0..500_usize, move |number| {
+                let flight = own.clone();
+                async move { flight.fly(number % 2).await }
+            })));
+        }
+        for each in all {
+            each.await.unwrap().unwrap();
+        }
+        assert_eq!(flight.landed(), 2500);
+        assert!(flight.most() <= 3, "{}", flight.most());
+        check(&pool).await;
+    });
+}
+
+#[test]
+fn a_task_pulls_through_its_own_full_pool() {
+    on_both(|| async {
+        let (pool, flight) = (small(1, 0), Flight::default());
+        let (inner, own) = (pool.clone(), flight.clone());
+        let parent = pool.spawn(async move {
+            let each = inner.for_each(0..100_usize, move |number| {
+                let flight = own.clone();
+                async move { flight.fly(number % 3).await }
+            });
+            each.await.unwrap();
+            let doubled = inner.map(0..50, |number| async move { 2 * number });
+            doubled.map(|result| result.unwrap()).collect::<Vec<_>>().await
+        });
+        let doubled = parent.await.unwrap().await.unwrap();
+        assert_eq!(doubled, (0..50).map(|number| 2 * number).collect::<Vec<_>>());
+        assert_eq!((flight.landed(), flight.most()), (100, 1));
+        check(&pool).await;
+    });
+}
+
+/// Whoever polls it may change: the waker is not always the same.
+#[test]
+fn a_task_may_pull_with_another_waker_than_before() {
+    on_both(|| async {
+        let (pool, flight) = (small(1, 0), Flight::default());
+        let (sender, receiver) = tokio::sync::mpsc::unbounded_channel();
+        let (inner, own) = (pool.clone(), flight.clone());
+        let has_polled = Arc::new(tokio::sync::Notify::new());
+        let waits = Arc::clone(&has_polled);
+        let parent = pool.spawn(async move {
+            let mut each = Box::pin(inner.for_each(from_stream(items(receiver)), move |number| {
+                let flight = own.clone();
+                async move { flight.fly(number).await }
+            }));
+            assert!(poll_once(each.as_mut()).is_pending());
+            let mut several = FuturesUnordered::new();
+            several.push(each);
+            assert!(poll_once(pin!(several.next())).is_pending());
+            waits.notify_one();
+            several.next().await.unwrap()
+        });
+        let parent = parent.await.unwrap();
+        has_polled.notified().await;
+        for number in 0..10 {
+            sender.send(number).unwrap();
+        }
+        drop(sender);
+        parent.await.unwrap().unwrap();
+        assert_eq!(flight.landed(), 10);
+        check(&pool).await;
+    });
+}
+
+/// A task of one pool that pulls through another one must not block its runtime.
+#[test]
+fn a_task_pulls_through_another_full_pool() {
+    on_both(|| async {
+        let (one, two, stop) = (small(1, 0), small(1, 1), Stop::new());
+        for _ in 0..2 {
+            two.submit(stop.task()).await.unwrap();
+        }
+        stop.have_come(1).await;
+        let inner = two.clone();
+        let parent = one.spawn(async move { inner.for_each(0..20, |_| yield_now()).await });
+        let parent = parent.await.unwrap();
+        soon("it waits for a place", || two.waiting() == 1).await;
+        stop.open();
+        parent.await.unwrap().unwrap();
+        check(&one).await;
+        check(&two).await;
+    });
+}
+
+#[test]
+fn results_come_in_the_order_of_the_items() {
+    on_both(|| async {
+        let pool = small(8, 0);
+        let results = pool.map(0..1000_usize, |number| async move {
+            for _ in 0..number % 5 {
+                yield_now().await;
+            }
+            number
+        });
+        let results: Vec<usize> = results.map(|result| result.unwrap()).collect().await;
+        assert_eq!(results, (0..1000).collect::<Vec<_>>());
+        check(&pool).await;
+    });
+}
+
+#[test]
+fn results_come_as_they_come() {
+    on_both(|| async {
+        let (pool, stop) = (small(2, 0), Stop::new());
+        let own = stop.clone();
+        let results = pool.map(0..10, move |number| {
+            let stop = own.clone();
+            async move {
+                if number == 0 {
+                    stop.pass().await;
+                }
+                number
+            }
+        });
+        let mut results = results.unordered();
+        let mut seen = Vec::new();
+        for _ in 0..9 {
+            seen.push(results.next().await.unwrap().unwrap());
+        }
+        assert!(!seen.contains(&0));
+        stop.open();
+        assert_eq!(results.next().await.unwrap().unwrap(), 0);
+        assert!(results.next().await.is_none());
+        check(&pool).await;
+    });
+}
+
+#[test]
+fn no_more_is_pulled_than_a_slow_consumer_has_room_for() {
+    for ordered in [true, false] {
+        on_both(move || async move {
+            let (pool, pulled) = (small(4, 0), Arc::new(AtomicUsize::new(0)));
+            let count = Arc::clone(&pulled);
+            let items = (0..).inspect(move |_| _ = count.fetch_add(1, Ordering::SeqCst));
+            let results = pool.map(items, |number: usize| async move { number });
+            let mut results = if ordered { results } else { results.unordered() };
+            for taken in 1..=50 {
+                results.next().await.unwrap().unwrap();
+                for _ in 0..20 {
+                    yield_now().await;
+                }
+                let pulled = pulled.load(Ordering::SeqCst);
+                assert!(pulled <= taken + 4, "{pulled} pulled, {taken} taken");
+            }
+            drop(results);
+            pool.wait_idle().await.unwrap();
+            check(&pool).await;
+        });
+    }
+}
+
+#[test]
+fn results_that_nobody_wants_any_more_are_dropped_with_what_runs() {
+    on_both(|| async {
+        let (pool, token) = (small(4, 0), Arc::new(()));
+        let kept = Arc::clone(&token);
+        let mut results = pool.map(0.., move |number: u64| {
+            let kept = Arc::clone(&kept);
+            async move {
+                if number % 4 == 3 {
+                    std::future::pending::<()>().await;
+                }
+                kept
+            }
+        });
+        drop(results.next().await.unwrap().unwrap());
+        drop(results);
+        soon("all is gone", || Arc::strong_count(&token) == 1).await;
+        check(&pool).await;
+    });
+}
+
+#[test]
+fn a_panic_is_the_result_of_its_item() {
+    for ordered in [true, false] {
+        on_both(move || async move {
+            let pool = small(3, 0);
+            let results = pool.map(0..100, |number| {
+                assert!(number % 10 != 1, "before there is a future");
+                async move {
+                    assert!(number % 10 != 2, "in the future");
+                    number
+                }
+            });
+            let results = if ordered { results } else { results.unordered() };
+            let results: Vec<Result<i32, JoinError>> = results.collect().await;
+            assert_eq!(results.len(), 100);
+            assert_eq!(results.iter().filter(|result| result.is_err()).count(), 20);
+            if ordered {
+                assert!((0..100).all(|n| results[n].as_ref().ok() == Some(&(n as i32))
+                    || (n % 10 == 1 || n % 10 == 2)));
+            }
+            check(&pool).await;
+        });
+    }
+}
+
+#[test]
+#[ignore = "the panic of a source is not told, and its number is lost"]
+fn a_source_that_panics_ends_nothing_but_itself() {
+    on_both(|| async {
+        let pool = small(3, 0);
+        let broken = || (0..100).inspect(|number| assert!(*number != 50, "the source"));
+        let outcome = pool.for_each(broken(), |_| yield_now()).await;
+        assert!(matches!(outcome, Err(PullError::Panicked { .. })), "{outcome:?}");
+        let results: Vec<_> = pool.map(broken(), |number| async move { number }).collect().await;
+        assert!(results.iter().filter(|result| result.is_ok()).count() >= 50);
+        assert!(results.iter().any(|result| result.as_ref().is_err_and(JoinError::is_panic)));
+        pool.submit(async {}).await.unwrap();
+        pool.drain().await.unwrap();
+        assert!(pool.stats().adds_up());
+    });
+}
+
+#[test]
+fn a_result_that_panics_when_dropped_unheard_is_contained() {
+    struct Bomb;
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            if !std::thread::panicking() {
+                panic!("dropped");
+            }
+        }
+    }
+    on(2, || async {
+        let pool = small(3, 0);
+        let mut results = pool.map(0..100, |_| async { Bomb });
+        std::mem::forget(results.next().await.unwrap());
+        let dropped = tokio::spawn(async move { drop(results) }).await;
+        drop(dropped);
+        pool.submit(async {}).await.unwrap();
+        pool.drain().await.unwrap();
+        assert!(pool.stats().adds_up());
+    });
+}
+
+#[test]
+fn a_waiting_for_each_gives_its_turn_back() {
+    on_both(|| async {
+        let (pool, stop) = (small(1, 0), Stop::new());
+        pool.submit(stop.task()).await.unwrap();
+        {
+            let mut each = pin!(pool.for_each(0..3, |_| async {}));
+            assert!(poll_once(each.as_mut()).is_pending());
+            assert_eq!(pool.waiting(), 1);
+        }
+        assert_eq!(pool.waiting(), 0);
+        stop.open();
+        check(&pool).await;
+    });
+}

@@ -1,0 +1,265 @@
+//! Many hands on one pool of futures, at random, with the books kept beside it.
+
+#![cfg(feature = "tokio")]
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+mod common;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::on_tokio::{runtime, watch_for};
+use common::{Random, hush_quiet_threads, join, poll_once, stress_time};
+use formic::{AsyncPool, JoinError, Refused};
+use tokio::task::yield_now;
+
+/// What became of all tasks, by their own account.
+#[derive(Default)]
+struct Books {
+    running: AtomicUsize,
+    most: AtomicUsize,
+    begun: AtomicUsize,
+    ended: AtomicUsize,
+    accepted: AtomicUsize,
+    alive: Arc<()>,
+}
+
+/// Counts itself as running as long as it lives.
+struct Running(Arc<Books>);
+
+impl Running {
+    fn new(books: &Arc<Books>) -> Self {
+        let running = books.running.fetch_add(1, Ordering::SeqCst) + 1;
+        books.most.fetch_max(running, Ordering::SeqCst);
+        books.begun.fetch_add(1, Ordering::SeqCst);
+        Running(Arc::clone(books))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.running.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+async fn work(books: Arc<Books>, _alive: Arc<()>, kind: u64) {
+    let running = Running::new(&books);
+    match kind % 10 {
+        0..6 => {}
+        6 => tokio::time::sleep(Duration::from_micros(50)).await,
+        7 => assert!(kind % 20 != 17, "on purpose"),
+        _ => {
+            for _ in 0..kind % 5 {
+                yield_now().await;
+            }
+        }
+    }
+    books.ended.fetch_add(1, Ordering::SeqCst);
+    drop(running);
+}
+
+async fn act(pool: &AsyncPool, books: &Arc<Books>, random: &mut Random) {
+    let task = work(Arc::clone(books), Arc::clone(&books.alive), random.next());
+    let accept = || _ = books.accepted.fetch_add(1, Ordering::SeqCst);
+    match random.below(12) {
+        0 | 1 => {
+            pool.submit(task).await.unwrap();
+            accept();
+        }
+        2 => match pool.try_submit(task) {
+            Ok(()) => accept(),
+            Err(error) => assert_eq!(error.reason(), Refused::Full),
+        },
+        3 | 4 => {
+            let handle = pool.spawn(task).await.unwrap();
+            accept();
+            drop(handle.await);
+        }
+        5 => {
+            let handle = pool.spawn(task).await.unwrap();
+            accept();
+            let token = handle.cancel();
+            let outcome = handle.await;
+            assert!(!token || matches!(outcome, Err(JoinError::Cancelled)), "{outcome:?}");
+        }
+        6 => {
+            let handle = pool.spawn(task).await.unwrap().cancel_on_drop();
+            accept();
+            let time = Duration::from_micros(random.below(60));
+            drop(tokio::time::timeout(time, handle).await);
+        }
+        7 => {
+            let permit = pool.admit().await.unwrap();
+            if random.below(2) == 0 {
+                yield_now().await;
+            }
+            if random.below(3) > 0 {
+                permit.submit(task);
+                accept();
+            }
+        }
+        8 => {
+            // Given up at any moment; what was accepted is known by the result only.
+            let mut submit = Box::pin(pool.submit(task));
+            for _ in 0..random.below(4) {
+                if let std::task::Poll::Ready(outcome) = poll_once(submit.as_mut()) {
+                    outcome.unwrap();
+                    return accept();
+                }
+                yield_now().await;
+            }
+        }
+        9 => {
+            let mut admit = Box::pin(pool.admit());
+            for _ in 0..random.below(4) {
+                if poll_once(admit.as_mut()).is_ready() {
+                    return;
+                }
+                yield_now().await;
+            }
+        }
+        10 => {
+            let mut spawn = Box::pin(pool.spawn(task));
+            tokio::select! {
+                biased;
+                outcome = &mut spawn => {
+                    accept();
+                    drop(outcome.unwrap());
+                }
+                () = yield_now() => {}
+            }
+        }
+        _ => {
+            let idle = pool.wait_idle();
+            drop(tokio::time::timeout(Duration::from_micros(random.below(100)), idle).await);
+        }
+    }
+}
+
+fn run(threads: usize, random: &mut Random) {
+    let runtime = runtime(threads);
+    let (workers, queue) = (1 + random.below(5) as usize, random.below(8) as usize);
+    let pool = AsyncPool::builder().workers(workers).queue(queue).runtime(runtime.handle().clone());
+    let (pool, books, over) =
+        (pool.build().unwrap(), Arc::<Books>::default(), Arc::new(AtomicBool::new(false)));
+    let watcher = {
+        let (pool, over) = (pool.clone(), Arc::clone(&over));
+        thread::spawn(move || {
+            while !over.load(Ordering::SeqCst) {
+                let stats = pool.stats();
+                assert!(stats.adds_up(), "{stats:?}");
+                assert!(stats.busy <= workers, "{stats:?}");
+            }
+        })
+    };
+    let outside = {
+        let (pool, books) = (pool.clone(), Arc::clone(&books));
+        let mut random = Random(random.next());
+        thread::spawn(move || {
+            for _ in 0..100 {
+                let task = work(Arc::clone(&books), Arc::clone(&books.alive), random.next());
+                pool.blocking_submit(task).unwrap();
+                books.accepted.fetch_add(1, Ordering::SeqCst);
+            }
+        })
+    };
+    runtime.block_on(async {
+        let mut actors = Vec::new();
+        for _ in 0..6 {
+            let (pool, books, mut random) = (pool.clone(), Arc::clone(&books), Random(random.next()));
+            actors.push(tokio::spawn(async move {
+                for _ in 0..150 {
+                    act(&pool, &books, &mut random).await;
+                }
+            }));
+        }
+        for actor in actors {
+            actor.await.unwrap();
+        }
+        while !outside.is_finished() {
+            yield_now().await;
+        }
+        pool.drain().await.unwrap();
+    });
+    join(outside);
+    over.store(true, Ordering::SeqCst);
+    join(watcher);
+    let (stats, count) = (pool.stats(), |count: &AtomicUsize| count.load(Ordering::SeqCst) as u64);
+    assert!(stats.adds_up(), "{stats:?}");
+    assert_eq!((stats.busy, stats.queued, stats.waiting), (0, 0, 0), "{stats:?}");
+    assert_eq!(stats.accepted, count(&books.accepted), "{stats:?}");
+    assert_eq!(stats.completed, count(&books.ended) - late(&stats, &books), "{stats:?}");
+    assert_eq!(count(&books.running), 0);
+    assert!(count(&books.most) <= workers as u64, "{} of {workers}", count(&books.most));
+    assert_eq!(Arc::strong_count(&books.alive), 1, "everything is gone");
+}
+
+/// Tasks that came to their end in the very poll in which they were cancelled.
+fn late(stats: &formic::Stats, books: &Books) -> u64 {
+    let ended = books.ended.load(Ordering::SeqCst) as u64;
+    assert!(ended >= stats.completed && ended <= stats.completed + stats.cancelled, "{stats:?}");
+    ended - stats.completed
+}
+
+#[test]
+fn the_books_agree_whatever_happens() {
+    hush_quiet_threads();
+    let seed = common::seed("the_books_agree_whatever_happens");
+    let time = stress_time(Duration::from_secs(3));
+    watch_for(time + 2 * common::PATIENCE, move || {
+        let (mut random, end, mut rounds) = (Random(seed), Instant::now() + time, 0);
+        while Instant::now() < end {
+            run(rounds % 3, &mut random);
+            rounds += 1;
+        }
+        println!("{rounds} rounds");
+    });
+}
+
+/// Racing submitters and random sizes: never more at once than the largest size that held meanwhile.
+#[test]
+fn never_above_capacity_while_resizing() {
+    let seed = common::seed("never_above_capacity_while_resizing");
+    let time = stress_time(Duration::from_secs(2));
+    watch_for(time + 2 * common::PATIENCE, move || {
+        let (mut random, end) = (Random(seed), Instant::now() + time);
+        while Instant::now() < end {
+            let runtime = runtime(random.below(3) as usize);
+            let pool = AsyncPool::builder().workers(8).queue(4).runtime(runtime.handle().clone());
+            let (pool, books) = (pool.build().unwrap(), Arc::<Books>::default());
+            runtime.block_on(async {
+                let mut submitters = Vec::new();
+                for _ in 0..8 {
+                    let (pool, books) = (pool.clone(), Arc::clone(&books));
+                    submitters.push(tokio::spawn(async move {
+                        for number in 0..100 {
+                            let task = work(Arc::clone(&books), Arc::clone(&books.alive), 8 + number % 2);
+                            pool.submit(task).await.unwrap();
+                        }
+                    }));
+                }
+                for _ in 0..30 {
+                    let size = 1 + random.below(8) as usize;
+                    pool.resize(size).unwrap();
+                    yield_now().await;
+                    if pool.busy() <= size {
+                        // From here on the new size holds.
+                        books.most.store(0, Ordering::SeqCst);
+                        (0..5).for_each(|_| thread::yield_now());
+                        yield_now().await;
+                        let most = books.most.load(Ordering::SeqCst);
+                        assert!(most <= size, "{most} of {size}");
+                    }
+                }
+                pool.resize(8).unwrap();
+                for submitter in submitters {
+                    submitter.await.unwrap();
+                }
+                pool.drain().await.unwrap();
+            });
+            assert_eq!(pool.stats().completed, 800);
+        }
+    });
+}
