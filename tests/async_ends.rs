@@ -67,6 +67,24 @@ fn a_drain_waits_for_everything_that_was_accepted() {
     });
 }
 
+/// Drivers tell what they did every so many polls: the last end may fall on any of them.
+#[test]
+fn a_drain_ends_however_many_end_at_once() {
+    on_both(|| async {
+        for futures in 1..=140 {
+            let (pool, stop) = (small(200, 0), Stop::new());
+            for _ in 0..futures {
+                pool.submit(stop.task()).await.unwrap();
+            }
+            stop.have_come(futures).await;
+            pool.close();
+            yield_now().await;
+            stop.open();
+            pool.drain().await.unwrap();
+        }
+    });
+}
+
 #[test]
 fn a_drain_with_a_limit_says_what_is_left_and_may_be_repeated() {
     on_both(|| async {

@@ -168,7 +168,8 @@ fn run(threads: usize, random: &mut Random) {
     runtime.block_on(async {
         let mut actors = Vec::new();
         for _ in 0..6 {
-            let (pool, books, mut random) = (pool.clone(), Arc::clone(&books), Random(random.next()));
+            let (pool, books, mut random) =
+                (pool.clone(), Arc::clone(&books), Random(random.next()));
             actors.push(tokio::spawn(async move {
                 for _ in 0..150 {
                     act(&pool, &books, &mut random).await;
@@ -235,7 +236,8 @@ fn never_above_capacity_while_resizing() {
                     let (pool, books) = (pool.clone(), Arc::clone(&books));
                     submitters.push(tokio::spawn(async move {
                         for number in 0..100 {
-                            let task = work(Arc::clone(&books), Arc::clone(&books.alive), 8 + number % 2);
+                            let task =
+                                work(Arc::clone(&books), Arc::clone(&books.alive), 8 + number % 2);
                             pool.submit(task).await.unwrap();
                         }
                     }));
