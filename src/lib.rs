@@ -148,6 +148,9 @@ pub use semaphore::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
 pub use stats::Stats;
 
+#[cfg(any(doc, doctest))]
+pub mod guide; // for people: how to choose, what waits, how things end
+
 /// The README's program is a test, too.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
