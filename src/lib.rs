@@ -81,6 +81,76 @@
 //! assert_eq!(sums, [6, 15]);
 //! ```
 //!
+//! **Futures**, at most so many in flight; with the feature `tokio`.
+//!
+//! ```
+//! # #[cfg(feature = "tokio")]
+//! # #[tokio::main]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use formic::{AsyncFnPool, AsyncPool};
+//!
+//! let pool = AsyncPool::new(10_000);
+//! pool.submit(async { tokio::task::yield_now().await }).await?;
+//! pool.for_each(0..1000_u32, |number| async move { assert!(number < 1000) }).await?;
+//! pool.drain().await?;
+//!
+//! let squares = AsyncFnPool::new(1000, |n: u64| async move { n * n });
+//! assert_eq!(squares.call(9).await?, 81);
+//! # Ok(())
+//! # }
+//! # #[cfg(not(feature = "tokio"))]
+//! # fn main() {}
+//! ```
+//!
+//! **Blocking work from async code.** The place is awaited, and so is the result; see
+//! [`Pool::admit_async`] and [`FnPool::call_async`].
+//!
+//! **A task now and then**, on the pool of the whole process.
+//!
+//! ```
+//! let answer = formic::spawn(|| 6 * 7)?;
+//! assert_eq!(answer.join()?, 42);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! **Bound what several pools share**: memory, connections, requests to one host.
+//!
+//! ```
+//! # use formic::{Pool, Semaphore};
+//! # let pool = Pool::new(8);
+//! let connections = Semaphore::new(3);
+//! for _ in 0..20 {
+//!     let connection = connections.acquire(1)?.into_owned(); // or acquire_async(1).await
+//!     pool.submit(move || drop(connection))?;
+//! }
+//! # pool.drain()?;
+//! assert_eq!(connections.available(), 3);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! **Many producers of tiny tasks**: several pools, used as one.
+//!
+//! ```
+//! use formic::{Balance, Multi, Pool};
+//!
+//! let multi = Multi::new(4, || Pool::new(2), Balance::PowerOfTwo);
+//! multi.submit(|| println!("on some shard"))?;
+//! multi.drain()?;
+//! assert_eq!(multi.stats().completed, 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! **As many workers as the load asks for**, instead of one for each task: see [`Growth::ByLoad`].
+//!
+//! ```
+//! use formic::{Growth, Pool};
+//!
+//! let growth = Growth::ByLoad { step: 2, grow_at: 0.5, shrink_at: 0.1 };
+//! let pool = Pool::builder().workers(2..=8).queue(100).growth(growth).build()?;
+//! assert_eq!((pool.workers(), pool.capacity()), (2, 8));
+//! # Ok::<(), formic::BuildError>(())
+//! ```
+//!
 //! **Wait for everything, and go on.** [`wait_idle`](Control::wait_idle) leaves the pool open.
 //!
 //! **Shut down with a deadline.** What was accepted is run, and the threads are joined.
@@ -93,11 +163,28 @@
 //!     let dropped = pool.discard();
 //!     eprintln!("{left}; {dropped} were dropped");
 //! }
+//! # assert!(pool.is_closed());
 //! ```
 //!
-//! **Hear of panics.** A panic costs one task. Rust prints it; [`Builder::on_panic`] gets it.
+//! **Hear of panics.** A panic costs one task. Rust prints it; [`Builder::on_panic`] gets it, or the
+//! handle does.
 //!
 //! **Change the size while it works.** [`resize`](Control::resize) acts at once, in both directions.
+//!
+//! # The guide
+//!
+//! [The guide](guide) explains how to [choose a pool and its size](guide::choosing), what happens
+//! [when it is full](guide::backpressure), [results and cancellation](guide::results),
+//! [panics](guide::panics), [ends](guide::shutting_down),
+//! [async and blocking together](guide::async_and_blocking) and [tuning](guide::tuning). If you know
+//! another pool, it says line by line what is what: [from Go](guide::coming_from_go),
+//! [from threadpool and rayon](guide::coming_from_rust), [from tokio](guide::coming_from_tokio).
+//!
+//! # Features
+//!
+//! None is on by default, and without them the crate has no dependencies.
+//!
+//! - `tokio`: pools of futures, `AsyncPool` and `AsyncFnPool`.
 //!
 //! # What it promises
 //!
