@@ -193,6 +193,8 @@
 //! CPU at all. [`stats`](Control::stats) always add up. A thread that cannot be started is an error if
 //! the pool has no worker, and otherwise only a slower pool.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 mod pool; // closures on threads
 mod builder; // .. and every setting
 mod growth; // .. of them: how many workers there are
