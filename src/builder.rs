@@ -21,6 +21,23 @@ const LEAST_STACK: usize = 16 * 1024;
 const LONGEST_RESERVED: usize = 1 << 22;
 
 /// What [`Pool::submit`] does when there is no place for the task.
+///
+/// # Examples
+///
+/// ```
+/// use formic::{Pool, Refused, WhenFull};
+///
+/// let pool = Pool::builder().workers(1).queue(0).when_full(WhenFull::CallerRuns).build()?;
+/// let permit = pool.admit()?; // the only place is taken
+/// let here = std::thread::current().id();
+/// let ran_on = pool.spawn(move || std::thread::current().id())?;
+/// assert_eq!(ran_on.join()?, here);
+///
+/// let error = pool.try_submit(|| ()).unwrap_err(); // whatever the policy, this never waits
+/// assert_eq!(error.reason(), Refused::Full);
+/// # drop(permit);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum WhenFull {
     /// Waits for a place, in order of arrival.
@@ -37,6 +54,16 @@ pub enum WhenFull {
 
 /// How many workers a pool has: `8` and `..=8` mean none at first and up to eight, `2..=8` means
 /// always at least two.
+///
+/// # Examples
+///
+/// ```
+/// use formic::Workers;
+///
+/// assert_eq!(Workers::from(8), Workers::from(..=8));
+/// assert_eq!(Workers::from(8), Workers::from(0..=8));
+/// assert_ne!(Workers::from(8), Workers::from(2..=8));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Workers {
     minimum: usize,
@@ -104,10 +131,36 @@ pub struct Builder<P = Pool> {
 
 impl Builder {
     /// The most workers that a pool of threads may have, also an unlimited one.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::{BuildError, Builder, Pool};
+    ///
+    /// let error = Pool::builder().workers(Builder::MAX_WORKERS + 1).build().unwrap_err();
+    /// assert!(matches!(error, BuildError::TooManyWorkers { .. }));
+    /// ```
     pub const MAX_WORKERS: usize = MAX_WORKERS;
 }
 
-/// A pool whose workers are threads, which have settings that futures have not.
+/// A pool whose workers are threads, which have settings that futures have not: [`Pool`] and [`FnPool`].
+/// Nobody else can implement it.
+///
+/// # Examples
+///
+/// ```
+/// use formic::{Builder, FnPool, OnThreads, Pool};
+/// use std::time::Duration;
+///
+/// fn patient<P: OnThreads>(builder: Builder<P>) -> Builder<P> {
+///     builder.keep_alive(Duration::from_secs(600)).prestart(1)
+/// }
+///
+/// let pool = patient(Pool::builder()).build()?;
+/// let squares = patient(FnPool::builder()).build(|n: u64| n * n)?;
+/// assert_eq!((pool.workers(), squares.workers()), (1, 1));
+/// # Ok::<(), formic::BuildError>(())
+/// ```
 pub trait OnThreads: sealed::Sealed {}
 
 mod sealed {
@@ -144,6 +197,14 @@ impl<P> Builder<P> {
     /// How many workers there may be. A number `n`, or `..=n`, means none at first, started on
     /// demand, up to `n`. A range `m..=n` means that `m` are started by [`build`](Builder::build)
     /// and never let go. By default, up to one worker per core.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = formic::Pool::builder().workers(2..=8).build()?;
+    /// assert_eq!((pool.workers(), pool.capacity()), (2, 8));
+    /// # Ok::<(), formic::BuildError>(())
+    /// ```
     #[doc(alias = "size")]
     #[doc(alias = "num_threads")]
     #[doc(alias = "core_pool_size")]
@@ -156,6 +217,15 @@ impl<P> Builder<P> {
     /// As many workers as there are tasks, as far as the operating system goes: every task gets a
     /// worker at once, reused or new, and idle ones retire. Tasks for which no thread can be
     /// started wait for the workers there are.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = formic::Pool::builder().unlimited().build()?;
+    /// assert_eq!(pool.capacity(), usize::MAX);
+    /// # Ok::<(), formic::BuildError>(())
+    /// ```
+    #[doc(alias = "newCachedThreadPool")]
     pub fn unlimited(mut self) -> Self {
         self.unlimited = true;
         self.workers.minimum = 0;
@@ -164,6 +234,18 @@ impl<P> Builder<P> {
 
     /// How many tasks may wait for a worker; 4096 unless set. With `0` a task is accepted only if
     /// a worker is free to take it, or may still be started.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::Refused;
+    ///
+    /// let pool = formic::Pool::builder().workers(1).queue(1).build()?;
+    /// let places = (pool.admit()?, pool.admit()?); // one for the worker, one in the queue
+    /// assert_eq!(pool.try_admit().unwrap_err(), Refused::Full);
+    /// # drop(places);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[doc(alias = "capacity")]
     pub fn queue(mut self, tasks: usize) -> Self {
         self.queue = Some(tasks);
@@ -172,6 +254,18 @@ impl<P> Builder<P> {
 
     /// Lets any number of tasks wait for a worker. Memory is the only limit: a producer that is
     /// faster than the workers will find it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = formic::Pool::builder().workers(1).queue_unbounded().build()?;
+    /// for _ in 0..10_000 {
+    ///     pool.try_submit(|| ())?; // never full
+    /// }
+    /// pool.drain()?;
+    /// assert_eq!(pool.stats().completed, 10_000);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn queue_unbounded(mut self) -> Self {
         self.queue = None;
         self
@@ -179,6 +273,18 @@ impl<P> Builder<P> {
 
     /// How many submitters may wait for a place at once; the next is refused with
     /// [`Refused::Full`](crate::Refused::Full). Any number unless set.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::Refused;
+    ///
+    /// let pool = formic::Pool::builder().workers(1).queue(0).waiters(0).build()?;
+    /// let permit = pool.admit()?;
+    /// assert_eq!(pool.submit(|| ()).unwrap_err().reason(), Refused::Full); // nobody may wait
+    /// # drop(permit);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[doc(alias = "MaxBlockingTasks")]
     pub fn waiters(mut self, submitters: usize) -> Self {
         self.waiters = submitters;
@@ -186,6 +292,18 @@ impl<P> Builder<P> {
     }
 
     /// What [`Pool::submit`] does when there is no place; by default it waits.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::{Pool, Refused, WhenFull};
+    ///
+    /// let pool = Pool::builder().workers(1).queue(0).when_full(WhenFull::Refuse).build()?;
+    /// let permit = pool.admit()?;
+    /// assert_eq!(pool.submit(|| ()).unwrap_err().reason(), Refused::Full);
+    /// # drop(permit);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[doc(alias = "Nonblocking")]
     #[doc(alias = "RejectedExecutionHandler")]
     pub fn when_full(mut self, policy: WhenFull) -> Self {
@@ -194,6 +312,15 @@ impl<P> Builder<P> {
     }
 
     /// The first part of the workers' thread names: `io` gives `io-0`, `io-1` and so on.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = formic::Pool::builder().workers(1).name("io").build()?;
+    /// let name = pool.spawn(|| std::thread::current().name().map(str::to_owned))?.join()?;
+    /// assert_eq!(name.as_deref(), Some("io-0"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[doc(alias = "thread_name")]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
@@ -202,6 +329,23 @@ impl<P> Builder<P> {
 
     /// Called on the worker's thread when a task has panicked. Rust has printed the panic to the
     /// standard error by then, as it does for every thread. A panic in the hook is contained.
+    ///
+    /// The panic of a spawned task goes to its handle, and not to the hook.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::sync::mpsc;
+    ///
+    /// let (tell, told) = mpsc::channel();
+    /// let pool = formic::Pool::builder()
+    ///     .workers(1)
+    ///     .on_panic(move |panic| drop(tell.send(panic.to_string())))
+    ///     .build()?;
+    /// pool.submit(|| panic!("out of paper"))?;
+    /// assert!(told.recv()?.contains("out of paper"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[doc(alias = "PanicHandler")]
     #[doc(alias = "panic_handler")]
     pub fn on_panic(mut self, hook: impl Fn(&TaskPanic) + Send + Sync + 'static) -> Self {
@@ -262,7 +406,24 @@ impl<P> Builder<P> {
 }
 
 impl<P: OnThreads> Builder<P> {
-    /// How long an idle worker stays; ten seconds unless set. `None` keeps workers for good.
+    /// How long an idle worker stays; ten seconds unless set. `None` keeps workers for good. The minimum
+    /// stays anyway. No timer runs for it: each idle worker times itself.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let pool = formic::Pool::builder().workers(1).keep_alive(Duration::from_millis(1)).build()?;
+    /// pool.submit(|| ())?;
+    /// while pool.stats().completed < 1 || pool.workers() > 0 {
+    ///     std::thread::yield_now(); // it retires by itself
+    /// }
+    /// pool.submit(|| ())?; // and for the next task there is one again
+    /// pool.drain()?;
+    /// assert_eq!(pool.stats().completed, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[doc(alias = "ExpiryDuration")]
     #[doc(alias = "DisablePurge")]
     #[doc(alias = "MaxIdleWorkerDuration")]
@@ -272,12 +433,36 @@ impl<P: OnThreads> Builder<P> {
     }
 
     /// When workers are started and retire: for each task unless set, or by how full the queue is.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::{Growth, Pool};
+    ///
+    /// let growth = Growth::ByLoad { step: 2, grow_at: 0.5, shrink_at: 0.1 };
+    /// let pool = Pool::builder().workers(2..=8).queue(100).growth(growth).build()?;
+    /// assert_eq!((pool.workers(), pool.capacity()), (2, 8));
+    /// # Ok::<(), formic::BuildError>(())
+    /// ```
     pub fn growth(mut self, growth: Growth) -> Self {
         self.growth = growth;
         self
     }
 
     /// Reserves the memory for the queue and for the list of workers now, and keeps it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::{BuildError, Pool};
+    ///
+    /// let pool = Pool::builder().workers(4).queue(1024).preallocate().build()?;
+    /// assert_eq!(pool.workers(), 0); // memory is reserved, and no thread is started
+    ///
+    /// let endless = Pool::builder().queue_unbounded().preallocate().build();
+    /// assert!(matches!(endless, Err(BuildError::Preallocate { .. })));
+    /// # Ok::<(), formic::BuildError>(())
+    /// ```
     #[doc(alias = "PreAlloc")]
     pub fn preallocate(mut self) -> Self {
         self.preallocate = true;
@@ -286,6 +471,14 @@ impl<P: OnThreads> Builder<P> {
 
     /// Starts this many workers in [`build`](Builder::build). Unlike a minimum, they retire when
     /// they have nothing to do.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = formic::Pool::builder().workers(8).prestart(3).build()?;
+    /// assert_eq!(pool.workers(), 3);
+    /// # Ok::<(), formic::BuildError>(())
+    /// ```
     #[doc(alias = "warm_up")]
     pub fn prestart(mut self, workers: usize) -> Self {
         self.prestart = workers;
@@ -293,6 +486,18 @@ impl<P: OnThreads> Builder<P> {
     }
 
     /// The size of a worker's stack in bytes; Rust's default for threads unless set.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// fn depth(n: u32) -> u32 {
+    ///     if n == 0 { 0 } else { 1 + std::hint::black_box(depth(n - 1)) }
+    /// }
+    ///
+    /// let pool = formic::Pool::builder().workers(1).stack_size(16 * 1024 * 1024).build()?;
+    /// assert_eq!(pool.spawn(|| depth(10_000))?.join()?, 10_000);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[doc(alias = "thread_stack_size")]
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.stack_size = Some(bytes);
@@ -300,6 +505,21 @@ impl<P: OnThreads> Builder<P> {
     }
 
     /// Called on a worker's thread before its first task, with the number of its place.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::sync::mpsc;
+    ///
+    /// let (tell, told) = mpsc::channel();
+    /// let pool = formic::Pool::builder()
+    ///     .workers(1)
+    ///     .on_worker_start(move |index| drop(tell.send(index)))
+    ///     .build()?;
+    /// pool.submit(|| ())?;
+    /// assert_eq!(told.recv()?, 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[doc(alias = "start_handler")]
     pub fn on_worker_start(mut self, hook: impl Fn(usize) + Send + Sync + 'static) -> Self {
         self.hooks.on_worker_start = Some(Arc::new(hook));
@@ -308,6 +528,21 @@ impl<P: OnThreads> Builder<P> {
 
     /// Called on a worker's thread when it retires, with the number of its place. The place is
     /// free for another worker after the hook has returned.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::sync::mpsc;
+    ///
+    /// let (tell, told) = mpsc::channel();
+    /// let pool = formic::Pool::builder()
+    ///     .workers(2..=2)
+    ///     .on_worker_stop(move |index| drop(tell.send(index)))
+    ///     .build()?;
+    /// pool.drain()?; // returns after the hooks have
+    /// assert_eq!(told.try_iter().sum::<usize>(), 1); // 0 and 1
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[doc(alias = "exit_handler")]
     pub fn on_worker_stop(mut self, hook: impl Fn(usize) + Send + Sync + 'static) -> Self {
         self.hooks.on_worker_stop = Some(Arc::new(hook));
@@ -322,6 +557,17 @@ impl Builder<Pool> {
     /// # Errors
     ///
     /// A [`BuildError`] that names the setting and its value.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::{BuildError, Pool};
+    ///
+    /// let pool = Pool::builder().workers(4).queue(64).build()?;
+    /// assert_eq!((pool.capacity(), pool.workers()), (4, 0));
+    /// assert!(matches!(Pool::builder().workers(0).build(), Err(BuildError::NoWorkers)));
+    /// # Ok::<(), formic::BuildError>(())
+    /// ```
     pub fn build(self) -> Result<Pool, BuildError> {
         self.start(Closures).map(Pool::from_started)
     }
@@ -363,6 +609,16 @@ where
     /// # Errors
     ///
     /// A [`BuildError`] that names the setting and its value.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::FnPool;
+    ///
+    /// let lengths = FnPool::builder().workers(2).queue(64).build(|text: &str| text.len())?;
+    /// assert_eq!(lengths.call("formic").unwrap(), 6);
+    /// # Ok::<(), formic::BuildError>(())
+    /// ```
     pub fn build<F>(self, function: F) -> Result<FnPool<T, R>, BuildError>
     where
         F: Fn(T) -> R + Send + Sync + 'static,
@@ -376,6 +632,22 @@ where
     /// # Errors
     ///
     /// A [`BuildError`] that names the setting and its value.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::FnPool;
+    ///
+    /// let calls = FnPool::builder().workers(1).keep_alive(None).build_with_state(
+    ///     || 0,
+    ///     |calls: &mut u32, ()| {
+    ///         *calls += 1;
+    ///         *calls
+    ///     },
+    /// )?;
+    /// assert_eq!((calls.call(()).unwrap(), calls.call(()).unwrap()), (1, 2));
+    /// # Ok::<(), formic::BuildError>(())
+    /// ```
     pub fn build_with_state<S, I, F>(self, init: I, function: F) -> Result<FnPool<T, R>, BuildError>
     where
         S: 'static,

@@ -10,8 +10,9 @@ use crate::engine::{Ended, Engine, Load, Work};
 use crate::error::{PrestartError, ReopenError, ResizeError, StillRunning};
 use crate::stats::Stats;
 
-/// The figures, the size and the ends of a pool, whatever it runs. [`Pool`](crate::Pool) and
-/// [`FnPool`](crate::FnPool) dereference to it, so these are methods of every pool.
+/// The figures, the size and the ends of a pool, whatever it runs. [`Pool`](crate::Pool),
+/// [`FnPool`](crate::FnPool) and the pools of futures dereference to it, so these are methods of every
+/// pool. A pool of futures has `wait_idle`, `drain` and `drain_timeout` of its own, which are futures.
 ///
 /// # Examples
 ///
@@ -142,15 +143,36 @@ impl Control {
 
     // ---- Figures --------------------------------------------------------------------------------
 
-    /// All figures at one instant.
+    /// All figures at one instant. Never waits for a task. The methods below give one of them each; to
+    /// compare figures, take them from one snapshot.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = formic::Pool::new(2);
+    /// pool.submit(|| ())?;
+    /// pool.wait_idle()?;
+    /// let stats = pool.stats();
+    /// assert_eq!((stats.accepted, stats.completed), (1, 1));
+    /// assert!(stats.adds_up());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.engine.stats()
     }
 
     /// How many workers there may be; [`usize::MAX`] for an unlimited pool.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// assert_eq!(formic::Pool::new(8).capacity(), 8);
+    /// ```
     #[must_use]
     #[doc(alias = "Cap")]
+    #[doc(alias = "GetCap")]
+    #[doc(alias = "GetSize")]
     #[doc(alias = "max_count")]
     pub fn capacity(&self) -> usize {
         self.stats().capacity
@@ -158,13 +180,46 @@ impl Control {
 
     /// How many workers there are. A worker counts until it is gone, that is, until
     /// [`Builder::on_worker_stop`](crate::Builder::on_worker_stop) has returned.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = formic::Pool::new(8);
+    /// assert_eq!(pool.workers(), 0); // none is started before it is needed
+    /// pool.spawn(|| ())?.join()?;
+    /// assert_eq!(pool.workers(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
-    #[doc(alias = "GetSize")]
+    #[doc(alias = "Running")]
+    #[doc(alias = "GetRunningWorkers")]
+    #[doc(alias = "current_num_threads")]
     pub fn workers(&self) -> usize {
         self.stats().workers
     }
 
-    /// How many tasks are running.
+    /// How many tasks are running. A task counts from the moment a worker has taken it, so also a moment
+    /// before its closure begins, until what it owned is gone.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::sync::mpsc;
+    ///
+    /// let pool = formic::Pool::new(2);
+    /// let (begun, has_begun) = mpsc::channel();
+    /// let (open, door) = mpsc::channel::<()>();
+    /// pool.submit(move || {
+    ///     begun.send(()).unwrap();
+    ///     drop(door.recv());
+    /// })?;
+    /// has_begun.recv()?;
+    /// assert_eq!((pool.busy(), pool.free()), (1, 1));
+    /// drop(open);
+    /// pool.wait_idle()?;
+    /// assert_eq!(pool.busy(), 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     #[doc(alias = "Running")]
     #[doc(alias = "active_count")]
@@ -173,12 +228,26 @@ impl Control {
     }
 
     /// How many workers run no task.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = formic::Pool::builder().workers(3..=8).build()?;
+    /// assert_eq!((pool.idle(), pool.workers()), (3, 3));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn idle(&self) -> usize {
         self.stats().idle
     }
 
     /// How many more tasks could run at once: the capacity less those that run.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// assert_eq!(formic::Pool::new(8).free(), 8);
+    /// ```
     #[must_use]
     #[doc(alias = "Free")]
     pub fn free(&self) -> usize {
@@ -186,7 +255,29 @@ impl Control {
         stats.capacity.saturating_sub(stats.busy)
     }
 
-    /// How many tasks wait for a worker.
+    /// How many tasks wait for a worker. For a moment that may be more than
+    /// [`queue`](crate::Builder::queue) says: what is bounded is queued and running together, by capacity
+    /// plus queue, and a task that was accepted for a free worker is queued until that one has taken it.
+    /// What tasks submit to their own pool may be beyond the bound.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::sync::mpsc;
+    ///
+    /// let pool = formic::Pool::new(1);
+    /// let (begun, has_begun) = mpsc::channel();
+    /// let (open, door) = mpsc::channel::<()>();
+    /// pool.submit(move || {
+    ///     begun.send(()).unwrap();
+    ///     drop(door.recv());
+    /// })?;
+    /// has_begun.recv()?;
+    /// pool.submit(|| ())?; // the only worker is busy
+    /// assert_eq!(pool.queued(), 1);
+    /// # drop(open);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     #[doc(alias = "QueueLength")]
     #[doc(alias = "queued_count")]
@@ -195,6 +286,22 @@ impl Control {
     }
 
     /// How many submitters wait for a place.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = formic::Pool::builder().workers(1).queue(0).build()?;
+    /// let permit = pool.admit()?; // the only place
+    /// std::thread::scope(|threads| {
+    ///     threads.spawn(|| pool.submit(|| ()).expect("it waits for the place"));
+    ///     while pool.waiting() < 1 {
+    ///         std::thread::yield_now();
+    ///     }
+    ///     drop(permit);
+    /// });
+    /// assert_eq!(pool.waiting(), 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     #[doc(alias = "Waiting")]
     pub fn waiting(&self) -> usize {
@@ -202,6 +309,16 @@ impl Control {
     }
 
     /// Whether the pool refuses new tasks.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = formic::Pool::new(1);
+    /// assert!(!pool.is_closed());
+    /// pool.drain()?;
+    /// assert!(pool.is_closed());
+    /// # Ok::<(), formic::StillRunning>(())
+    /// ```
     #[must_use]
     #[doc(alias = "IsClosed")]
     pub fn is_closed(&self) -> bool {
@@ -220,8 +337,8 @@ impl Control {
     ///
     /// # Errors
     ///
-    /// If `workers` is zero, below the pool's minimum, or above [`Builder::MAX_WORKERS`](crate::Builder::MAX_WORKERS). Then
-    /// nothing has changed.
+    /// [`ResizeError`]: `workers` is zero, below the pool's minimum, or above
+    /// [`Builder::MAX_WORKERS`](crate::Builder::MAX_WORKERS). Then nothing has changed.
     ///
     /// # Examples
     ///
@@ -257,11 +374,13 @@ impl Control {
         Ok(())
     }
 
-    /// Starts workers until there are `workers` of them, so that the tasks to come find them.
+    /// Starts workers until there are `workers` of them, so that the tasks to come find them. They retire
+    /// as others do when they are idle. Returns when the threads are started.
     ///
     /// # Errors
     ///
-    /// If that is above the capacity, the pool is closed, or a thread could not be started.
+    /// [`PrestartError`]: that is above the capacity, the pool is closed, or a thread could not be started.
+    /// In the last case those that were started stay.
     ///
     /// # Examples
     ///
@@ -307,11 +426,25 @@ impl Control {
         self.steer().wait_until(Ended::Tasks, None)
     }
 
-    /// [`wait_idle`](Control::wait_idle) as a future, for any executor.
+    /// [`wait_idle`](Control::wait_idle) as a future, for any executor. Dropped, it waits no longer.
     ///
     /// # Errors
     ///
     /// As [`wait_idle`](Control::wait_idle).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = formic::Pool::new(2);
+    /// pool.try_submit(|| ())?;
+    /// pool.wait_idle_async().await?;
+    /// assert_eq!(pool.stats().completed, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[doc(alias = "WaitAll")]
     pub async fn wait_idle_async(&self) -> Result<(), StillRunning> {
         self.steer().until(Ended::Tasks).await
     }
@@ -393,6 +526,21 @@ impl Control {
     /// # Errors
     ///
     /// As [`drain`](Control::drain).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = formic::Pool::new(2);
+    /// pool.try_submit(|| ())?;
+    /// pool.drain_async().await?;
+    /// assert_eq!((pool.stats().completed, pool.workers()), (1, 0));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[doc(alias = "Release")]
+    #[doc(alias = "shutdown")]
     pub async fn drain_async(&self) -> Result<(), StillRunning> {
         self.check_outside()?;
         self.close();
