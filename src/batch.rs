@@ -32,6 +32,30 @@ use crate::pool::Pool;
 /// assert_eq!(sum, 385);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// A `for` loop takes the batch. To do something with it in between, such as to cancel the rest, borrow
+/// it for each outcome:
+///
+/// ```
+/// # let pool = formic::Pool::new(4);
+/// let mut batch = pool.batch();
+/// for number in 0..100 {
+///     batch.spawn(move || if number == 3 { Err("three") } else { Ok(number) })?;
+/// }
+/// let (mut outcomes, mut failures) = (0, 0);
+/// while let Some(outcome) = batch.next() {
+///     outcomes += 1;
+///     if let Ok(Err(_)) = outcome {
+///         failures += 1;
+///         batch.cancel(); // what nobody has begun with comes as `JoinError::Cancelled`
+///     }
+/// }
+/// assert_eq!((outcomes, failures), (100, 1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[doc(alias = "JoinSet")]
+#[doc(alias = "WaitGroup")]
+#[doc(alias = "CompletionService")]
 #[must_use = "a batch does nothing until something is spawned on it"]
 pub struct Batch<T> {
     pool: Pool,
@@ -89,6 +113,22 @@ impl<T: Send + 'static> Batch<T> {
     /// # Errors
     ///
     /// As [`Pool::spawn`]: the closure comes back.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = formic::Pool::new(2);
+    /// let mut batch = pool.batch();
+    /// batch.spawn(|| 1)?;
+    /// batch.spawn(|| 2)?;
+    /// assert_eq!(batch.flatten().sum::<i32>(), 3);
+    ///
+    /// pool.close();
+    /// let mut batch = pool.batch::<i32>();
+    /// let task = batch.spawn(|| 3).unwrap_err().into_task();
+    /// assert_eq!(task(), 3); // it is ours again
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[track_caller]
     #[doc(alias = "Queue")]
     pub fn spawn<F>(&mut self, task: F) -> Result<(), SubmitError<F>>
@@ -113,12 +153,36 @@ impl<T: Send + 'static> Batch<T> {
     }
 
     /// How many outcomes have not been given out.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = formic::Pool::new(1);
+    /// let mut batch = pool.batch();
+    /// batch.spawn(|| "one")?;
+    /// batch.spawn(|| "two")?;
+    /// assert_eq!(batch.len(), 2);
+    /// batch.next();
+    /// assert_eq!(batch.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn len(&self) -> usize {
         self.left
     }
 
     /// Whether all outcomes have been given out.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = formic::Pool::new(1);
+    /// let mut batch = pool.batch();
+    /// assert!(batch.is_empty());
+    /// batch.spawn(|| "one")?;
+    /// assert!(!batch.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.left == 0
@@ -126,6 +190,20 @@ impl<T: Send + 'static> Batch<T> {
 
     /// Cancels every task: what nobody has begun with never runs, and what runs is asked to stop. The
     /// outcomes are still given out. May be called at any time, and more than once.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = formic::Pool::new(1);
+    /// let mut batch = pool.batch();
+    /// for _ in 0..100 {
+    ///     batch.spawn(|| ())?;
+    /// }
+    /// batch.cancel();
+    /// let ran = batch.flatten().count() as u64;
+    /// assert_eq!(pool.stats().cancelled, 100 - ran);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[doc(alias = "Cancel")]
     pub fn cancel(&self) {
         for parcel in self.tasks.iter().flatten() {
@@ -134,7 +212,7 @@ impl<T: Send + 'static> Batch<T> {
     }
 
     /// Waits for all tasks; their outcomes in the order of spawning, without those that have been
-    /// given out before.
+    /// given out before. A task that panicked or was cancelled has its error there.
     ///
     /// # Examples
     ///
@@ -174,6 +252,8 @@ impl<T: Send + 'static> Batch<T> {
     /// assert_eq!(batch.first_ok().unwrap(), "found");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[doc(alias = "invokeAny")]
+    #[doc(alias = "select_ok")]
     pub fn first_ok(mut self) -> Result<T, Vec<JoinError>> {
         let mut errors = Vec::new();
         while let Some((_, outcome)) = self.next_of_all() {
@@ -188,8 +268,28 @@ impl<T: Send + 'static> Batch<T> {
         Err(errors)
     }
 
-    /// The next outcome in order of completion, for any executor; `None` when there are no more.
-    /// Dropped while it waits, nothing is lost.
+    /// The next outcome in order of completion, for any executor; `None` when there are no more. The
+    /// outcome is an error if the task panicked or was cancelled. Dropped while it waits, nothing is lost.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = formic::Pool::new(2);
+    /// let mut batch = pool.batch();
+    /// for number in 1..=3 {
+    ///     batch.spawn(move || number * number)?;
+    /// }
+    /// let mut sum = 0;
+    /// while let Some(outcome) = batch.next_async().await {
+    ///     sum += outcome?;
+    /// }
+    /// assert_eq!(sum, 14);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[doc(alias = "join_next")]
     pub async fn next_async(&mut self) -> Option<Result<T, JoinError>> {
         poll_fn(|context| self.poll_next(context)).await.map(|(_, outcome)| outcome)
     }

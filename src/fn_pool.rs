@@ -138,6 +138,16 @@ impl<T: Send + 'static, R: Send + 'static> FnPool<T, R> {
     ///
     /// If `workers` is zero or above [`Builder::MAX_WORKERS`]. Use the builder to get an error
     /// instead.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::FnPool;
+    ///
+    /// let squares = FnPool::new(4, |n: u64| n * n);
+    /// assert_eq!(squares.call(12)?, 144);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     #[track_caller]
     #[doc(alias = "NewPoolWithFunc")]
@@ -217,6 +227,22 @@ impl<T: Send + 'static, R: Send + 'static> FnPool<T, R> {
     /// # Errors
     ///
     /// As [`Pool::submit`](crate::Pool::submit): the argument comes back.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::FnPool;
+    /// use std::sync::mpsc;
+    ///
+    /// let (sender, receiver) = mpsc::channel();
+    /// let pool = FnPool::new(2, move |n: u64| sender.send(n * n).unwrap());
+    /// for n in 1..=3 {
+    ///     pool.submit(n)?;
+    /// }
+    /// pool.drain()?;
+    /// assert_eq!(receiver.try_iter().sum::<u64>(), 14);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[inline]
     #[track_caller]
     #[doc(alias = "Invoke")]
@@ -229,6 +255,24 @@ impl<T: Send + 'static, R: Send + 'static> FnPool<T, R> {
     /// # Errors
     ///
     /// The argument comes back with the reason: `Full`, `Closed` or `NoWorker`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::{FnPool, Refused};
+    /// use std::sync::mpsc;
+    ///
+    /// let pool = FnPool::builder().workers(1).queue(0).build(|door: mpsc::Receiver<()>| drop(door.recv()))?;
+    /// let (open, door) = mpsc::channel();
+    /// pool.try_submit(door)?;
+    ///
+    /// let (_other, door) = mpsc::channel();
+    /// let error = pool.try_submit(door).unwrap_err(); // the only worker is busy
+    /// assert_eq!(error.reason(), Refused::Full);
+    /// let door = error.into_task(); // what was refused is ours again
+    /// # drop((open, door));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[inline]
     #[track_caller]
     #[doc(alias = "Serve")]
@@ -250,11 +294,21 @@ impl<T: Send + 'static, R: Send + 'static> FnPool<T, R> {
         }
     }
 
-    /// Runs the function with this argument and returns a handle to its result.
+    /// Runs the function with this argument and returns a handle to its result. Waits for a place as
+    /// [`submit`](FnPool::submit) does. Costs one allocation.
     ///
     /// # Errors
     ///
     /// As [`submit`](FnPool::submit): the argument comes back.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let squares = formic::FnPool::new(2, |n: u64| n * n);
+    /// let (three, four) = (squares.spawn(3)?, squares.spawn(4)?);
+    /// assert_eq!(three.join()? + four.join()?, 25);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[track_caller]
     pub fn spawn(&self, argument: T) -> Result<JoinHandle<R>, SubmitError<T>> {
         self.spawn_with(argument, self.patience()).map(|parcel| JoinHandle::new(parcel))
@@ -265,6 +319,18 @@ impl<T: Send + 'static, R: Send + 'static> FnPool<T, R> {
     /// # Errors
     ///
     /// The argument comes back with the reason: `Full`, `Closed` or `NoWorker`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::{FnPool, Refused};
+    ///
+    /// let squares = FnPool::new(2, |n: u64| n * n);
+    /// assert_eq!(squares.try_spawn(3)?.join()?, 9);
+    /// squares.close();
+    /// assert_eq!(squares.try_spawn(4).unwrap_err().reason(), Refused::Closed);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[track_caller]
     pub fn try_spawn(&self, argument: T) -> Result<JoinHandle<R>, SubmitError<T>> {
         self.spawn_with(argument, Patience::None).map(|parcel| JoinHandle::new(parcel))
@@ -287,12 +353,27 @@ impl<T: Send + 'static, R: Send + 'static> FnPool<T, R> {
         Ok(parcel)
     }
 
-    /// Runs the function with this argument and waits for its result. A task that calls its own
-    /// pool runs the function itself if no worker has begun with it.
+    /// Runs the function with this argument and waits for its result, after it has waited for a place
+    /// as [`submit`](FnPool::submit) does. A task that calls its own pool runs the function itself if no
+    /// worker has begun with it.
     ///
     /// # Errors
     ///
-    /// If the call was refused (the argument comes back), cancelled, or panicked.
+    /// [`CallError`]: the call was refused (the argument comes back), cancelled, or panicked.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::{CallError, FnPool};
+    ///
+    /// let halves = FnPool::new(2, |n: u32| {
+    ///     assert!(n % 2 == 0, "{n} is odd");
+    ///     n / 2
+    /// });
+    /// assert_eq!(halves.call(8)?, 4);
+    /// assert!(matches!(halves.call(7), Err(CallError::Panicked(_))));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[track_caller]
     #[doc(alias = "Process")]
     pub fn call(&self, argument: T) -> Result<R, CallError<T>> {
@@ -346,6 +427,17 @@ impl<T: Send + 'static, R: Send + 'static> FnPool<T, R> {
     /// # Errors
     ///
     /// As [`call`](FnPool::call).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let squares = formic::FnPool::new(2, |n: u64| n * n);
+    /// assert_eq!(squares.call_async(9).await?, 81);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[track_caller]
     #[doc(alias = "ProcessCtx")]
     pub fn call_async(

@@ -45,11 +45,23 @@ impl<T> JoinHandle<T> {
         JoinHandle { parcel: Some(parcel), taken_in: None, cancel_on_drop: false }
     }
 
-    /// Waits for the result.
+    /// Waits for the result. Blocks the thread, so async code awaits the handle instead. A task that
+    /// joins another one which nobody has begun with runs it itself: see [above](JoinHandle).
     ///
     /// # Errors
     ///
-    /// If the task panicked, or was cancelled before it was started.
+    /// [`JoinError`]: the task panicked, or was cancelled before it was started.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = formic::Pool::new(2);
+    /// assert_eq!(pool.spawn(|| 6 * 7)?.join()?, 42);
+    ///
+    /// let error = pool.spawn(|| panic!("out of ink"))?.join().unwrap_err();
+    /// assert!(error.is_panic());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[doc(alias = "Wait")]
     #[doc(alias = "Value")]
     pub fn join(mut self) -> Result<T, JoinError> {
@@ -102,6 +114,18 @@ impl<T> JoinHandle<T> {
     }
 
     /// Whether the outcome is there. Then [`join`](JoinHandle::join) does not wait.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = formic::Pool::new(1);
+    /// let handle = pool.spawn(|| 6 * 7)?;
+    /// while !handle.is_finished() {
+    ///     std::thread::yield_now();
+    /// }
+    /// assert_eq!(handle.join()?, 42); // does not wait
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.parcel.as_ref().is_none_or(|parcel| parcel.is_done())
@@ -142,6 +166,21 @@ impl<T> JoinHandle<T> {
     }
 
     /// Cancels the task when the handle is dropped before the result was taken.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = formic::Pool::new(1);
+    /// let endless = pool.spawn(|| {
+    ///     while !formic::is_cancelled() {
+    ///         std::thread::yield_now();
+    ///     }
+    /// })?;
+    /// drop(endless.cancel_on_drop());
+    /// pool.drain()?; // it has an end now, whether it was begun or not
+    /// assert_eq!(pool.stats().completed + pool.stats().cancelled, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn cancel_on_drop(mut self) -> Self {
         self.cancel_on_drop = true;
         self
@@ -149,7 +188,28 @@ impl<T> JoinHandle<T> {
 }
 
 /// Whether somebody has asked the task that the calling thread runs to stop: by
-/// [`JoinHandle::cancel`]. Always false outside of a spawned task.
+/// [`JoinHandle::cancel`], [`Batch::cancel`](crate::Batch::cancel) or
+/// [`FnPool::call_timeout`](crate::FnPool::call_timeout). Costs next to nothing, so a long task may ask
+/// often. Always false outside of a spawned task. A future needs none of this: to cancel it drops it.
+///
+/// # Examples
+///
+/// ```
+/// let pool = formic::Pool::new(1);
+/// let (begun, has_begun) = std::sync::mpsc::channel();
+/// let handle = pool.spawn(move || {
+///     begun.send(()).unwrap();
+///     while !formic::is_cancelled() {
+///         std::thread::yield_now(); // a piece of work
+///     }
+///     "stopped half-way"
+/// })?;
+/// has_begun.recv()?;
+/// handle.cancel();
+/// assert_eq!(handle.join()?, "stopped half-way");
+/// assert!(!formic::is_cancelled()); // outside of a task
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[must_use]
 #[doc(alias = "IsCancelled")]
 pub fn is_cancelled() -> bool {

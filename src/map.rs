@@ -20,6 +20,9 @@ impl Pool {
     /// may borrow; the items and the function are `'static`. On a scope they may borrow, too: see
     /// [`Scope::map`].
     ///
+    /// An outcome is an error if the function panicked on that item, or it was
+    /// [discarded](crate::Control::discard); the others go on. To take the next outcome waits for it.
+    ///
     /// Dropped early, the iterator cancels what nobody has begun with. If the pool is closed meanwhile,
     /// the calling thread runs the function on the items that are left.
     ///
@@ -30,6 +33,8 @@ impl Pool {
     /// let squares: Vec<u64> = pool.map(1.., |number| number * number).flatten().take(5).collect();
     /// assert_eq!(squares, [1, 4, 9, 16, 25]);
     /// ```
+    #[doc(alias = "par_bridge")]
+    #[doc(alias = "buffered")]
     pub fn map<I, R>(
         &self,
         input: I,
@@ -105,6 +110,19 @@ impl<'scope> Scope<'scope, '_> {
     /// # Panics
     ///
     /// As [`Pool::for_each`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicUsize, Ordering};
+    ///
+    /// let pool = formic::Pool::new(4);
+    /// let (words, letters) = (["one", "two", "three"], AtomicUsize::new(0));
+    /// pool.scope(|scope| {
+    ///     scope.for_each(&words, |word| drop(letters.fetch_add(word.len(), Ordering::Relaxed)));
+    /// });
+    /// assert_eq!(letters.into_inner(), 11);
+    /// ```
     pub fn for_each<I, F>(&'scope self, items: I, function: F)
     where
         I: IntoIterator,

@@ -148,6 +148,7 @@ impl Pool {
     ///
     /// ```
     /// let pool = formic::Pool::builder().workers(4).queue(0).build()?;
+    /// assert_eq!(pool.capacity(), 4);
     /// # Ok::<(), formic::BuildError>(())
     /// ```
     #[doc(alias = "Options")]
@@ -192,6 +193,7 @@ impl Pool {
     /// let pool = formic::Pool::new(2);
     /// pool.submit(|| println!("hello from a worker"))?;
     /// pool.drain()?;
+    /// assert_eq!(pool.stats().completed, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[inline]
@@ -281,6 +283,19 @@ impl Pool {
     /// # Errors
     ///
     /// The closure comes back with the reason: `Full`, `Closed` or `NoWorker`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::{Pool, Refused};
+    ///
+    /// let pool = Pool::builder().workers(1).queue(0).build()?;
+    /// assert_eq!(pool.try_spawn(|| 6 * 7)?.join()?, 42);
+    /// let permit = pool.admit()?; // the only place is taken
+    /// assert_eq!(pool.try_spawn(|| ()).unwrap_err().reason(), Refused::Full);
+    /// # drop(permit);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[track_caller]
     pub fn try_spawn<F, T>(&self, task: F) -> Result<JoinHandle<T>, SubmitError<F>>
     where
@@ -321,7 +336,20 @@ impl Pool {
         self.capacity().saturating_add(self.engine().queue())
     }
 
-    /// A group of tasks, whose outcomes come in order of completion or of spawning.
+    /// A group of tasks, whose outcomes come in order of completion or of spawning. Costs nothing until
+    /// something is spawned on it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = formic::Pool::new(2);
+    /// let mut batch = pool.batch();
+    /// for n in [3, 1, 2] {
+    ///     batch.spawn(move || n * n)?;
+    /// }
+    /// assert_eq!(batch.flatten().sum::<i32>(), 14);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn batch<T: Send + 'static>(&self) -> Batch<T> {
         Batch::new(self.clone())
     }
@@ -331,7 +359,7 @@ impl Pool {
     ///
     /// # Errors
     ///
-    /// `Closed`, `NoWorker`, or `Full` if as many submitters wait as may wait.
+    /// [`Refused`]: `Closed`, `NoWorker`, or `Full` if as many submitters wait as may wait.
     ///
     /// # Examples
     ///
@@ -343,6 +371,8 @@ impl Pool {
     /// # pool.drain()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[doc(alias = "reserve")]
+    #[doc(alias = "acquire")]
     pub fn admit(&self) -> Result<Permit<'_>, Refused> {
         self.admit_with(Patience::Until(None))
     }
@@ -399,9 +429,11 @@ impl Pool {
     /// # Examples
     ///
     /// ```
-    /// # async fn example(pool: formic::Pool) -> Result<(), formic::Refused> {
-    /// let permit = pool.admit_async().await?;
-    /// permit.submit(|| println!("the executor was free meanwhile"));
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = formic::Pool::new(2);
+    /// let permit = pool.admit_async().await?; // the executor is free meanwhile
+    /// assert_eq!(permit.spawn(|| 6 * 7).await?, 42);
     /// # Ok(())
     /// # }
     /// ```
@@ -433,13 +465,28 @@ impl fmt::Debug for Pool {
 ///
 /// While a permit is out, the pool does not come to its end: [`Control::drain`] waits for it, and at
 /// least one worker stays.
+///
+/// # Examples
+///
+/// ```
+/// use formic::{Pool, Refused};
+///
+/// let pool = Pool::builder().workers(1).queue(0).build()?;
+/// let permit = pool.admit()?;
+/// assert_eq!(pool.try_admit().unwrap_err(), Refused::Full);
+/// permit.submit(|| println!("in the place that was held"));
+/// pool.drain()?;
+/// assert_eq!(pool.stats().completed, 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[doc(alias = "reservation")]
 #[must_use = "a permit that is dropped gives its place back"]
 pub struct Permit<'a> {
     held: Held<'a, Closures>,
 }
 
 impl Permit<'_> {
-    /// Runs a closure in this place. Cannot fail, even if the pool was closed meanwhile.
+    /// Runs a closure in this place. Cannot fail, even if the pool was closed meanwhile. Never waits.
     ///
     /// # Examples
     ///

@@ -32,6 +32,19 @@ use crate::handle::JoinHandle;
 use crate::pool::Pool;
 
 /// A place to run tasks that borrow; see [`Pool::scope`].
+///
+/// # Examples
+///
+/// ```
+/// let pool = formic::Pool::new(2);
+/// let mut halves = [0, 0];
+/// let (left, right) = halves.split_at_mut(1);
+/// pool.scope(|scope| {
+///     scope.submit(|| left[0] = 1).expect("the pool is open");
+///     scope.submit(|| right[0] = 2).expect("the pool is open");
+/// });
+/// assert_eq!(halves, [1, 2]);
+/// ```
 pub struct Scope<'scope, 'env: 'scope> {
     pool: &'env Pool,
     tasks: Mutex<Tasks>,
@@ -163,6 +176,7 @@ impl Pool {
     /// let number = std::rc::Rc::new(1);
     /// pool.scope(|scope| scope.submit(|| println!("{number}")).unwrap());
     /// ```
+    #[doc(alias = "scoped")]
     pub fn scope<'env, T>(
         &'env self,
         body: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
@@ -190,6 +204,23 @@ impl<'scope> Scope<'scope, '_> {
     /// # Errors
     ///
     /// As [`Pool::submit`]: the closure comes back.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicU32, Ordering};
+    ///
+    /// let pool = formic::Pool::new(2);
+    /// let sum = AtomicU32::new(0);
+    /// pool.scope(|scope| {
+    ///     for number in 1..=10 {
+    ///         let sum = &sum;
+    ///         let add = move || drop(sum.fetch_add(number, Ordering::Relaxed));
+    ///         scope.submit(add).expect("the pool is open");
+    ///     }
+    /// });
+    /// assert_eq!(sum.into_inner(), 55);
+    /// ```
     #[track_caller]
     pub fn submit<F>(&'scope self, task: F) -> Result<(), SubmitError<F>>
     where
@@ -241,6 +272,22 @@ impl<'scope> Scope<'scope, '_> {
     /// # Errors
     ///
     /// As [`Pool::try_spawn`]: the closure comes back.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::{Pool, Refused};
+    ///
+    /// let pool = Pool::builder().workers(1).queue(0).build()?;
+    /// let permit = pool.admit()?; // the only place is taken
+    /// let text = String::from("formic");
+    /// pool.scope(|scope| {
+    ///     let error = scope.try_spawn(|| text.len()).unwrap_err();
+    ///     assert_eq!(error.reason(), Refused::Full);
+    /// });
+    /// # drop(permit);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[track_caller]
     pub fn try_spawn<F, T>(&'scope self, task: F) -> Result<ScopedHandle<'scope, T>, SubmitError<F>>
     where
@@ -402,6 +449,19 @@ impl<T> Drop for Unfilled<T> {
 }
 
 /// A handle to a task of a [`Scope`]. Dropped, the scope still waits for the task.
+///
+/// # Examples
+///
+/// ```
+/// let pool = formic::Pool::new(2);
+/// let words = ["one", "two", "three"];
+/// let letters: usize = pool.scope(|scope| {
+///     let spawn = |word: &'static str| scope.spawn(move || word.len()).expect("the pool is open");
+///     let handles: Vec<_> = words.into_iter().map(spawn).collect();
+///     handles.into_iter().map(|handle| handle.join().expect("no panic")).sum()
+/// });
+/// assert_eq!(letters, 11);
+/// ```
 #[must_use = "use `Scope::submit` if nobody wants the result"]
 pub struct ScopedHandle<'scope, T> {
     drawer: Arc<Drawer<T>>,
@@ -411,11 +471,24 @@ pub struct ScopedHandle<'scope, T> {
 }
 
 impl<T> ScopedHandle<'_, T> {
-    /// Waits for the result.
+    /// Waits for the result. A worker that waits here runs the task itself if nobody has begun with it.
     ///
     /// # Errors
     ///
-    /// If the task panicked, or was dropped by [`Control::discard`](crate::Control::discard).
+    /// [`JoinError`]: the task panicked, was cancelled before it was started, or was dropped by
+    /// [`Control::discard`](crate::Control::discard). A panic that was taken here goes no further.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = formic::Pool::new(2);
+    /// let text = String::from("two words");
+    /// let words = pool.scope(|scope| {
+    ///     scope.spawn(|| text.split(' ').count()).expect("the pool is open").join()
+    /// });
+    /// assert_eq!(words?, 2);
+    /// # Ok::<(), formic::JoinError>(())
+    /// ```
     pub fn join(mut self) -> Result<T, JoinError> {
         self.cancel_on_drop = false;
         if let Some(parcel) = &self.parcel {
@@ -424,19 +497,62 @@ impl<T> ScopedHandle<'_, T> {
         engine::block_on(|context| self.poll(context))
     }
 
-    /// As [`JoinHandle::cancel`].
+    /// As [`JoinHandle::cancel`]: true if nobody has begun with the task, which then never runs.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = formic::Pool::new(1);
+    /// let words = ["one", "two"];
+    /// pool.scope(|scope| {
+    ///     let handle = scope.spawn(|| words.len()).expect("the pool is open");
+    ///     let cancelled = handle.cancel();
+    ///     assert_eq!(handle.join().is_err(), cancelled);
+    /// });
+    /// ```
     #[allow(clippy::must_use_candidate, reason = "what is asked for is the cancelling")]
     pub fn cancel(&self) -> bool {
         self.parcel.as_ref().is_some_and(|parcel| parcel.cancel())
     }
 
-    /// Cancels the task when the handle is dropped before the result was taken.
+    /// Cancels the task when the handle is dropped before the result was taken. The scope waits for it
+    /// all the same.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = formic::Pool::new(1);
+    /// pool.scope(|scope| {
+    ///     let endless = || {
+    ///         while !formic::is_cancelled() {
+    ///             std::thread::yield_now();
+    ///         }
+    ///     };
+    ///     drop(scope.spawn(endless).expect("the pool is open").cancel_on_drop());
+    /// });
+    /// pool.wait_idle()?;
+    /// assert_eq!(pool.stats().completed + pool.stats().cancelled, 1);
+    /// # Ok::<(), formic::StillRunning>(())
+    /// ```
     pub fn cancel_on_drop(mut self) -> Self {
         self.cancel_on_drop = true;
         self
     }
 
-    /// Whether the result is there.
+    /// Whether the result is there. Then [`join`](ScopedHandle::join) does not wait.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = formic::Pool::new(1);
+    /// pool.scope(|scope| {
+    ///     let handle = scope.spawn(|| ()).expect("the pool is open");
+    ///     while !handle.is_finished() {
+    ///         std::thread::yield_now();
+    ///     }
+    ///     assert!(handle.join().is_ok());
+    /// });
+    /// ```
     #[must_use]
     pub fn is_finished(&self) -> bool {
         locked(&self.drawer.0).outcome.is_some()
