@@ -70,6 +70,7 @@ pub fn global() -> &'static Pool {
 /// ```
 /// formic::submit(|| println!("hello from a worker"))?;
 /// formic::global().wait_idle()?;
+/// assert_eq!(formic::global().stats().completed, 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[track_caller]

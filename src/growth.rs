@@ -6,6 +6,18 @@ use crate::error::BuildError;
 /// When a pool starts workers, and when it lets them go: see [`Builder::growth`].
 ///
 /// [`Builder::growth`]: crate::Builder::growth
+///
+/// # Examples
+///
+/// ```
+/// use formic::{Growth, Pool};
+///
+/// assert_eq!(Growth::default(), Growth::Eager);
+/// let growth = Growth::ByLoad { step: 2, grow_at: 0.5, shrink_at: 0.1 };
+/// let pool = Pool::builder().workers(8).queue(100).growth(growth).build()?;
+/// assert_eq!(pool.workers(), 0);
+/// # Ok::<(), formic::BuildError>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Growth {
     /// A worker for each task, up to the capacity: a task never waits while a worker is idle or may

@@ -87,6 +87,15 @@ pub struct Semaphore {
 impl Semaphore {
     /// A semaphore of this size, with all of it free. Of a size of `0` nothing can be had until it
     /// is [resized](Semaphore::resize).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::Semaphore;
+    ///
+    /// let semaphore = Semaphore::new(3);
+    /// assert_eq!((semaphore.size(), semaphore.available()), (3, 3));
+    /// ```
     #[doc(alias = "NewWeighted")]
     #[must_use]
     pub fn new(size: usize) -> Self {
@@ -183,8 +192,9 @@ impl Semaphore {
     /// # Examples
     ///
     /// ```
-    /// # use formic::{AcquireError, Semaphore};
-    /// # async fn example(requests: Semaphore) -> Result<(), AcquireError> {
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), formic::AcquireError> {
+    /// let requests = formic::Semaphore::new(10);
     /// let permit = requests.acquire_async(1).await?;
     /// assert_eq!(permit.weight(), 1);
     /// # Ok(())
@@ -196,18 +206,52 @@ impl Semaphore {
 
     /// What is not held; `0` after the size was made smaller than that. While others wait it is
     /// theirs: see [`waiting`](Semaphore::waiting).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let semaphore = formic::Semaphore::new(3);
+    /// let permit = semaphore.acquire(2)?;
+    /// assert_eq!(semaphore.available(), 1);
+    /// # drop(permit);
+    /// # Ok::<(), formic::AcquireError>(())
+    /// ```
     #[must_use]
     pub fn available(&self) -> usize {
         self.queue().free()
     }
 
     /// How many threads and futures wait.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let semaphore = formic::Semaphore::new(1);
+    /// let permit = semaphore.acquire(1)?;
+    /// std::thread::scope(|threads| {
+    ///     threads.spawn(|| assert!(semaphore.acquire(1).is_ok()));
+    ///     while semaphore.waiting() < 1 {
+    ///         std::thread::yield_now();
+    ///     }
+    ///     drop(permit);
+    /// });
+    /// assert_eq!(semaphore.waiting(), 0);
+    /// # Ok::<(), formic::AcquireError>(())
+    /// ```
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.queue().waiting()
     }
 
     /// What all permits may weigh together.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let semaphore = formic::Semaphore::new(3);
+    /// semaphore.resize(5);
+    /// assert_eq!(semaphore.size(), 5);
+    /// ```
     #[must_use]
     pub fn size(&self) -> usize {
         self.queue().size()
@@ -257,6 +301,15 @@ impl Semaphore {
     }
 
     /// Whether it was closed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let semaphore = formic::Semaphore::new(1);
+    /// assert!(!semaphore.is_closed());
+    /// semaphore.close();
+    /// assert!(semaphore.is_closed());
+    /// ```
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.queue().is_closed()
@@ -300,6 +353,19 @@ impl fmt::Debug for Semaphore {
 }
 
 /// A part of a [`Semaphore`], held until it is dropped.
+///
+/// # Examples
+///
+/// ```
+/// let semaphore = formic::Semaphore::new(3);
+/// {
+///     let permit = semaphore.acquire(2)?;
+///     assert_eq!((permit.weight(), semaphore.available()), (2, 1));
+/// }
+/// assert_eq!(semaphore.available(), 3);
+/// # Ok::<(), formic::AcquireError>(())
+/// ```
+#[doc(alias = "Release")]
 #[derive(Debug)]
 #[must_use = "a permit that is dropped gives its weight back"]
 pub struct SemaphorePermit<'a> {
@@ -309,6 +375,15 @@ pub struct SemaphorePermit<'a> {
 
 impl SemaphorePermit<'_> {
     /// How much is held.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let semaphore = formic::Semaphore::new(3);
+    /// let permit = semaphore.acquire(2)?;
+    /// assert_eq!(permit.weight(), 2);
+    /// # Ok::<(), formic::AcquireError>(())
+    /// ```
     #[must_use]
     pub fn weight(&self) -> usize {
         self.weight
@@ -341,6 +416,19 @@ impl Drop for SemaphorePermit<'_> {
 }
 
 /// A [`SemaphorePermit`] that borrows nothing; see [`SemaphorePermit::into_owned`].
+///
+/// # Examples
+///
+/// ```
+/// use formic::{Pool, Semaphore};
+///
+/// let (pool, memory) = (Pool::new(2), Semaphore::new(64));
+/// let permit = memory.acquire(10)?.into_owned();
+/// let weight = pool.spawn(move || permit.weight())?; // it goes with the task
+/// assert_eq!(weight.join()?, 10);
+/// assert_eq!(memory.available(), 64); // and has come back with it
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 #[must_use = "a permit that is dropped gives its weight back"]
 pub struct OwnedSemaphorePermit {
@@ -350,6 +438,15 @@ pub struct OwnedSemaphorePermit {
 
 impl OwnedSemaphorePermit {
     /// How much is held.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let semaphore = formic::Semaphore::new(3);
+    /// let permit = semaphore.acquire(2)?.into_owned();
+    /// assert_eq!(permit.weight(), 2);
+    /// # Ok::<(), formic::AcquireError>(())
+    /// ```
     #[must_use]
     pub fn weight(&self) -> usize {
         self.weight

@@ -24,16 +24,20 @@
 pub struct Stats {
     /// Tasks that were ever accepted.
     pub accepted: u64,
-    /// Tasks that wait for a worker.
+    /// Tasks that wait for a worker. For a moment more than [`queue`](crate::Builder::queue) says, because
+    /// only queued and busy together are bounded, by capacity plus queue: a task that was accepted for a
+    /// free worker is queued until that one has taken it.
     pub queued: usize,
-    /// Tasks that are running. A task that joins another and runs it itself counts, too, so that this
+    /// Tasks that are running, from the moment a worker has taken them, so also a moment before the
+    /// closure begins. A task that joins another and runs it itself counts, too, so that this
     /// may be above the capacity while tasks wait for tasks.
     pub busy: usize,
     /// Tasks that have returned.
     pub completed: u64,
     /// Tasks that have panicked.
     pub panicked: u64,
-    /// Tasks that were dropped before they were started.
+    /// Tasks that were dropped before they were started; in a pool of futures also those that were
+    /// dropped where they stood.
     pub cancelled: u64,
     /// Tasks and permits that were not accepted.
     pub refused: u64,
@@ -67,6 +71,17 @@ impl Stats {
     }
 
     /// Whether the figures add up. They always do; this is for tests, and for doubters.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = formic::Pool::new(2);
+    /// for _ in 0..100 {
+    ///     pool.submit(|| ())?;
+    ///     assert!(pool.stats().adds_up()); // at any moment
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn adds_up(&self) -> bool {
         let pending = self.queued as u64 + self.busy as u64;
         self.accepted == pending + self.completed + self.panicked + self.cancelled

@@ -6,6 +6,23 @@ use std::io;
 
 /// What was left when a wait for the end was over: its time was up, or it was called from a task
 /// of the same pool and would have waited for itself.
+///
+/// # Examples
+///
+/// ```
+/// use formic::Pool;
+/// use std::time::Duration;
+///
+/// let pool = Pool::new(1);
+/// let permit = pool.admit()?;
+/// let left = pool.drain_timeout(Duration::from_millis(5)).unwrap_err();
+/// assert_eq!((left.running(), left.queued(), left.permits()), (0, 0, 1));
+/// assert!(!left.from_inside());
+/// assert_eq!(left.to_string(), "0 tasks run, 0 are queued, 1 permits are held");
+/// drop(permit);
+/// pool.drain()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StillRunning {
     pub(crate) running: usize,
@@ -16,21 +33,78 @@ pub struct StillRunning {
 
 impl StillRunning {
     /// Tasks that were running.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let pool = formic::Pool::new(1);
+    /// let (begun, has_begun) = std::sync::mpsc::channel();
+    /// let (open, door) = std::sync::mpsc::channel::<()>();
+    /// pool.submit(move || {
+    ///     begun.send(()).unwrap();
+    ///     drop(door.recv());
+    /// })?;
+    /// has_begun.recv()?;
+    /// let left = pool.drain_timeout(Duration::from_millis(5)).unwrap_err();
+    /// assert_eq!((left.running(), left.queued()), (1, 0));
+    /// # drop(open);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn running(&self) -> usize {
         self.running
     }
 
     /// Tasks that had not been started.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let pool = formic::Pool::new(1);
+    /// let (open, door) = std::sync::mpsc::channel::<()>();
+    /// pool.submit(move || drop(door.recv()))?;
+    /// pool.submit(|| ())?;
+    /// let left = pool.drain_timeout(Duration::from_millis(5)).unwrap_err();
+    /// assert!(left.queued() >= 1); // the second waits behind the first
+    /// # drop(open);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn queued(&self) -> usize {
         self.queued
     }
 
     /// Permits that were held and neither used nor dropped.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let pool = formic::Pool::new(2);
+    /// let permit = pool.admit()?;
+    /// let left = pool.drain_timeout(Duration::from_millis(5)).unwrap_err();
+    /// assert_eq!(left.permits(), 1);
+    /// # drop(permit);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn permits(&self) -> usize {
         self.permits
     }
 
     /// Whether the call came from a task of the same pool, and so was refused.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = formic::Pool::new(1);
+    /// let clone = pool.clone();
+    /// let error = pool.spawn(move || clone.wait_idle().unwrap_err())?.join()?;
+    /// assert!(error.from_inside());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn from_inside(&self) -> bool {
         self.from_inside
     }
@@ -49,6 +123,18 @@ impl fmt::Display for StillRunning {
 impl Error for StillRunning {}
 
 /// Why a pool could not be opened again.
+///
+/// # Examples
+///
+/// ```
+/// use formic::{Pool, ReopenError};
+///
+/// let pool = Pool::new(1);
+/// assert!(matches!(pool.reopen(), Err(ReopenError::Open)));
+/// pool.drain()?;
+/// assert!(pool.reopen().is_ok());
+/// # Ok::<(), formic::StillRunning>(())
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ReopenError {

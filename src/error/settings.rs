@@ -163,6 +163,18 @@ impl Error for BuildError {
 }
 
 /// A capacity that a pool cannot be given.
+///
+/// # Examples
+///
+/// ```
+/// use formic::{Pool, ResizeError};
+///
+/// let pool = Pool::builder().workers(4..=8).build()?;
+/// let error = pool.resize(2).unwrap_err();
+/// assert_eq!(error, ResizeError::BelowMinimum { workers: 2, minimum: 4 });
+/// assert_eq!(error.to_string(), "resize: 2 is below the minimum 4");
+/// # Ok::<(), formic::BuildError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ResizeError {
@@ -203,6 +215,16 @@ impl fmt::Display for ResizeError {
 impl Error for ResizeError {}
 
 /// Workers that could not be started ahead of time.
+///
+/// # Examples
+///
+/// ```
+/// use formic::{Pool, PrestartError};
+///
+/// let pool = Pool::new(4);
+/// let error = pool.prestart(5).unwrap_err();
+/// assert!(matches!(error, PrestartError::AboveCapacity { workers: 5, capacity: 4 }));
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum PrestartError {

@@ -26,12 +26,30 @@ pub struct NoSuchShard {
 
 impl NoSuchShard {
     /// The shard that was asked for.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::{Balance, Multi, Pool};
+    ///
+    /// let multi = Multi::new(2, || Pool::new(1), Balance::RoundRobin);
+    /// assert_eq!(multi.shard(7).unwrap_err().index(), 7);
+    /// ```
     #[must_use]
     pub fn index(&self) -> usize {
         self.index
     }
 
     /// How many shards there are.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::{Balance, Multi, Pool};
+    ///
+    /// let multi = Multi::new(2, || Pool::new(1), Balance::RoundRobin);
+    /// assert_eq!(multi.shard(7).unwrap_err().shards(), 2);
+    /// ```
     #[must_use]
     pub fn shards(&self) -> usize {
         self.shards
@@ -74,6 +92,15 @@ impl<E> ShardErrors<E> {
     }
 
     /// How many shards have an error.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::{Balance, Multi, Pool};
+    ///
+    /// let multi = Multi::new(2, || Pool::new(1), Balance::RoundRobin);
+    /// assert_eq!(multi.resize(0).unwrap_err().len(), 2);
+    /// ```
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "there is always one")]
     pub fn len(&self) -> usize {
@@ -81,6 +108,17 @@ impl<E> ShardErrors<E> {
     }
 
     /// The number of each such shard and its error, in the order of the shards.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::{Balance, Multi, Pool};
+    ///
+    /// let multi = Multi::new(2, || Pool::new(1), Balance::RoundRobin);
+    /// let errors = multi.resize(0).unwrap_err();
+    /// let shards: Vec<usize> = errors.iter().map(|(shard, _)| *shard).collect();
+    /// assert_eq!(shards, [0, 1]);
+    /// ```
     pub fn iter(&self) -> slice::Iter<'_, (usize, E)> {
         self.errors.iter()
     }

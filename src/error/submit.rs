@@ -6,12 +6,28 @@ use std::fmt;
 use super::{JoinError, TaskPanic};
 
 /// Why a task or a permit was refused.
+///
+/// # Examples
+///
+/// ```
+/// use formic::{Pool, Refused};
+///
+/// let pool = Pool::new(1);
+/// pool.close();
+/// let error = pool.submit(|| ()).unwrap_err();
+/// assert_eq!(error.reason(), Refused::Closed);
+/// assert_eq!(pool.try_admit().unwrap_err(), Refused::Closed);
+/// println!("{}", Refused::Closed); // says what to do about it
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
+#[doc(alias = "RejectedExecutionException")]
 pub enum Refused {
     /// All places are taken, and the call does not wait, or as many submitters wait as may wait.
+    #[doc(alias = "ErrPoolOverload")]
     Full,
     /// The pool is closed.
+    #[doc(alias = "ErrPoolClosed")]
     Closed,
     /// No place got free in time.
     TimedOut,
@@ -64,11 +80,32 @@ impl<F> SubmitError<F> {
     }
 
     /// Why the task was refused.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::{Pool, Refused};
+    ///
+    /// let pool = Pool::builder().workers(1).queue(0).build()?;
+    /// let permit = pool.admit()?; // the only place
+    /// assert_eq!(pool.try_submit(|| ()).unwrap_err().reason(), Refused::Full);
+    /// # drop(permit);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn reason(&self) -> Refused {
         self.reason
     }
 
     /// The task, as it was.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = formic::FnPool::new(1, |text: String| text.len());
+    /// pool.close();
+    /// let error = pool.submit("mine".to_owned()).unwrap_err();
+    /// assert_eq!(error.into_task(), "mine");
+    /// ```
     pub fn into_task(self) -> F {
         self.task
     }
@@ -89,12 +126,28 @@ impl<F> fmt::Display for SubmitError<F> {
 impl<F> Error for SubmitError<F> {}
 
 /// Why a call has no result.
+///
+/// # Examples
+///
+/// ```
+/// use formic::{CallError, FnPool};
+///
+/// let pool = FnPool::new(1, |n: u32| 100 / n);
+/// match pool.call(0) {
+///     Err(CallError::Panicked(panic)) => assert!(panic.message().contains("divide by zero")),
+///     other => panic!("{other:?}"),
+/// }
+/// pool.close();
+/// let refused = pool.call(5).unwrap_err();
+/// assert_eq!(refused.into_argument(), Some(5)); // nobody has begun with it
+/// ```
 #[non_exhaustive]
 pub enum CallError<T> {
     /// Nobody has begun with it, and it will not be run: the argument comes back.
     Refused(SubmitError<T>),
     /// Its time is over, and it is running: it has been asked to stop, and its result will be
     /// dropped.
+    #[doc(alias = "ErrJobTimedOut")]
     TimedOut,
     /// It was dropped before it was started.
     Cancelled,
@@ -104,6 +157,17 @@ pub enum CallError<T> {
 
 impl<T> CallError<T> {
     /// The argument, if nobody has begun with it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::FnPool;
+    ///
+    /// let pool = FnPool::new(1, |text: String| text.len());
+    /// pool.close();
+    /// let error = pool.call("mine".to_owned()).unwrap_err();
+    /// assert_eq!(error.into_argument().as_deref(), Some("mine"));
+    /// ```
     pub fn into_argument(self) -> Option<T> {
         match self {
             CallError::Refused(error) => Some(error.into_task()),

@@ -34,18 +34,46 @@ pub enum JoinError {
 
 impl JoinError {
     /// Whether the task was dropped before its end.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = formic::Pool::new(1);
+    /// let handle = pool.spawn(|| ())?;
+    /// let cancelled = handle.cancel();
+    /// assert_eq!(handle.join().is_err_and(|error| error.is_cancelled()), cancelled);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         matches!(self, JoinError::Cancelled)
     }
 
     /// Whether the task panicked.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = formic::Pool::new(1);
+    /// let error = pool.spawn(|| panic!("out of ink"))?.join().unwrap_err();
+    /// assert!(error.is_panic());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn is_panic(&self) -> bool {
         matches!(self, JoinError::Panicked(_))
     }
 
     /// The panic, if it was one.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = formic::Pool::new(1);
+    /// let error = pool.spawn(|| panic!("out of ink"))?.join().unwrap_err();
+    /// assert_eq!(error.into_panic().unwrap().message(), "out of ink");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn into_panic(self) -> Option<TaskPanic> {
         match self {
@@ -59,6 +87,16 @@ impl JoinError {
     /// # Panics
     ///
     /// Always: with the task's panic, or saying that the task was cancelled.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = formic::Pool::new(1);
+    /// let error = pool.spawn(|| panic!("out of ink"))?.join().unwrap_err();
+    /// let here = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| error.resume())).unwrap_err();
+    /// assert_eq!(here.downcast_ref(), Some(&"out of ink"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[track_caller]
     pub fn resume(self) -> ! {
         match self {
@@ -131,34 +169,100 @@ impl TaskPanic {
     }
 
     /// The panic's message, if it has one, as those of `panic!` and `assert!` do.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = formic::Pool::builder().workers(1).name("print").build()?;
+    /// let panic = pool.spawn(|| panic!("out of ink"))?.join().unwrap_err().into_panic().unwrap();
+    /// assert_eq!(panic.message(), "out of ink");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn message(&self) -> &str {
         &self.message
     }
 
     /// Looks at what the task panicked with, for panics that carry more than a message
     /// (`std::panic::panic_any`).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::panic::panic_any;
+    ///
+    /// let pool = formic::Pool::new(1);
+    /// let panic = pool.spawn(|| panic_any(42_u32))?.join().unwrap_err().into_panic().unwrap();
+    /// let code = panic.with_payload(|payload| payload.downcast_ref::<u32>().copied());
+    /// assert_eq!(code, Some(42));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn with_payload<R>(&self, look: impl FnOnce(&(dyn Any + Send)) -> R) -> R {
         look(&**self.payload.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// What the task panicked with, to keep.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::panic::panic_any;
+    ///
+    /// let pool = formic::Pool::new(1);
+    /// let panic = pool.spawn(|| panic_any(vec![1, 2]))?.join().unwrap_err().into_panic().unwrap();
+    /// let payload = panic.into_payload().downcast::<Vec<i32>>().unwrap();
+    /// assert_eq!(*payload, [1, 2]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[doc(alias = "into_panic")]
     pub fn into_payload(self) -> Box<dyn Any + Send> {
         self.payload.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets the panic go on in the calling thread.
+    /// Lets the panic go on in the calling thread. Rust does not print it again.
+    ///
+    /// # Panics
+    ///
+    /// Always: with the task's payload.
+    ///
+    /// # Examples
+    ///
+    /// ```should_panic
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = formic::Pool::new(1);
+    /// let panic = pool.spawn(|| panic!("out of ink"))?.join().unwrap_err().into_panic().unwrap();
+    /// assert_eq!(panic.message(), "out of ink");
+    /// panic.resume()
+    /// # }
+    /// ```
     pub fn resume(self) -> ! {
         std::panic::resume_unwind(self.into_payload())
     }
 
     /// The name of the thread that ran the task, such as `io-3`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = formic::Pool::builder().workers(1).name("print").build()?;
+    /// let panic = pool.spawn(|| panic!("out of ink"))?.join().unwrap_err().into_panic().unwrap();
+    /// assert_eq!(panic.worker(), "print-0");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn worker(&self) -> &str {
         &self.worker
     }
 
     /// The line of code that submitted the task, if it is known. Rust prints the line that
     /// panicked by itself.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = formic::Pool::builder().workers(1).name("print").build()?;
+    /// let panic = pool.spawn(|| panic!("out of ink"))?.join().unwrap_err().into_panic().unwrap();
+    /// assert!(panic.location().unwrap().line() > 0); // the line with `spawn`
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn location(&self) -> Option<&'static Location<'static>> {
         self.location
     }

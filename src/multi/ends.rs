@@ -145,10 +145,14 @@ impl<P: Shard> Multi<P> {
     /// # Examples
     ///
     /// ```
-    /// # use formic::{Multi, Pool};
-    /// # async fn example(multi: Multi<Pool>) -> Result<(), Box<dyn std::error::Error>> {
-    /// multi.submit(|| ())?;
+    /// use formic::{Balance, Multi, Pool};
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let multi = Multi::new(2, || Pool::new(1), Balance::RoundRobin);
+    /// multi.try_submit(|| ())?;
     /// multi.wait_idle_async().await?;
+    /// assert_eq!(multi.stats().completed, 1);
     /// # Ok(())
     /// # }
     /// ```
@@ -254,8 +258,11 @@ impl<P: Shard> Multi<P> {
     /// # Examples
     ///
     /// ```
-    /// # use formic::{Multi, Pool};
-    /// # async fn example(multi: Multi<Pool>) -> Result<(), Box<dyn std::error::Error>> {
+    /// use formic::{Balance, Multi, Pool};
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let multi = Multi::new(2, || Pool::new(1), Balance::RoundRobin);
     /// multi.drain_async().await?;
     /// assert_eq!(multi.stats().workers, 0);
     /// # Ok(())
@@ -315,7 +322,8 @@ impl<P: Shard> Multi<P> {
     /// multi.drain()?;
     /// multi.reopen()?;
     /// multi.submit(|| ())?;
-    /// # multi.drain()?;
+    /// multi.drain()?;
+    /// assert_eq!(multi.stats().completed, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias = "Reboot")]

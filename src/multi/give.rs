@@ -169,6 +169,7 @@ impl Multi<Pool> {
     /// let multi = Multi::new(2, || Pool::new(2), Balance::RoundRobin);
     /// multi.submit(|| println!("hello from some shard"))?;
     /// multi.drain()?;
+    /// assert_eq!(multi.stats().completed, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[inline]

@@ -50,7 +50,7 @@ pub use balance::Balance;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Any kind of pool will do, as long as all shards are of one kind:
+/// The shards may be pools of one function as well, as long as all are of one kind:
 ///
 /// ```
 /// use formic::{Balance, FnPool, Multi};
@@ -79,7 +79,7 @@ struct Shared<P> {
     shards: Box<[P]>,
 }
 
-/// A pool that can be a shard of a [`Multi`]: every pool of this crate.
+/// A pool that can be a shard of a [`Multi`]: [`Pool`] and [`FnPool`]. Nobody else can implement it.
 ///
 /// # Examples
 ///
@@ -186,7 +186,8 @@ impl<P: Shard> Multi<P> {
     /// let multi = Multi::new(2, || Pool::new(1), Balance::RoundRobin);
     /// let permit = multi.next().admit()?;
     /// permit.submit(|| ());
-    /// # multi.drain()?;
+    /// multi.drain()?;
+    /// assert_eq!(multi.shard(0)?.stats().completed, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
@@ -204,6 +205,7 @@ impl<P: Shard> Multi<P> {
     /// let multi = Multi::new(2, || Pool::new(1), Balance::RoundRobin);
     /// for (number, shard) in multi.shards().iter().enumerate() {
     ///     println!("shard {number}: {:?}", shard.stats());
+    ///     assert_eq!(shard.capacity(), 1);
     /// }
     /// ```
     #[must_use]
