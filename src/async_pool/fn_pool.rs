@@ -185,6 +185,17 @@ impl<T: Send + 'static, R: Send + 'static> AsyncFnPool<T, R> {
     /// # Panics
     ///
     /// If `workers` is 0, and outside of a tokio runtime. The builder returns an error instead.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let squares = formic::AsyncFnPool::new(100, |n: u64| async move { n * n });
+    /// assert_eq!((squares.capacity(), squares.call(9).await?), (100, 81));
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     #[track_caller]
     #[doc(alias = "NewPoolWithFunc")]
@@ -223,7 +234,8 @@ impl<T: Send + 'static, R: Send + 'static> AsyncFnPool<T, R> {
         &self.shared.engine
     }
 
-    /// Hands an argument over, and waits while the pool is full, if its policy is to wait.
+    /// Hands an argument over, and waits while the pool is full, if its policy is to wait. Dropped while
+    /// it waits, it gives its turn to the next, and the argument is dropped.
     ///
     /// # Errors
     ///
@@ -259,7 +271,23 @@ impl<T: Send + 'static, R: Send + 'static> AsyncFnPool<T, R> {
     /// # Errors
     ///
     /// [`SubmitError`] gives the argument back; [`Refused::Full`] if there is no place.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::{AsyncFnPool, Refused};
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = AsyncFnPool::builder().workers(1).queue(0).build(|_: &str| std::future::pending::<()>())?;
+    /// pool.try_submit("first")?;
+    /// let error = pool.try_submit("second").unwrap_err();
+    /// assert_eq!((error.reason(), error.into_task()), (Refused::Full, "second"));
+    /// # Ok(())
+    /// # }
+    /// ```
     #[track_caller]
+    #[doc(alias = "Nonblocking")]
     pub fn try_submit(&self, argument: T) -> Result<(), SubmitError<T>> {
         let job = Job::Bare(argument, Location::caller());
         give_back(self.engine().submit(job, Patience::None))
@@ -271,6 +299,22 @@ impl<T: Send + 'static, R: Send + 'static> AsyncFnPool<T, R> {
     /// # Errors
     ///
     /// As [`AsyncPool::blocking_submit`](crate::AsyncPool::blocking_submit); the argument comes back.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let runtime = tokio::runtime::Builder::new_multi_thread().build()?;
+    /// let handle = runtime.handle().clone();
+    /// let pool = formic::AsyncFnPool::builder()
+    ///     .runtime(handle)
+    ///     .build(|number: u32| async move { assert!(number < 100) })?;
+    /// for number in 0..100 {
+    ///     pool.blocking_submit(number)?;
+    /// }
+    /// runtime.block_on(pool.drain())?;
+    /// assert_eq!(pool.stats().completed, 100);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[track_caller]
     pub fn blocking_submit(&self, argument: T) -> Result<(), SubmitError<T>> {
         if Handle::try_current().is_ok() {
@@ -314,6 +358,17 @@ impl<T: Send + 'static, R: Send + 'static> AsyncFnPool<T, R> {
     /// # Errors
     ///
     /// As [`try_submit`](AsyncFnPool::try_submit).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let double = formic::AsyncFnPool::new(2, |number: u32| async move { 2 * number });
+    /// assert_eq!(double.try_spawn(21)?.await?, 42);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[track_caller]
     pub fn try_spawn(&self, argument: T) -> Result<JoinHandle<R>, SubmitError<T>> {
         let parcel = Parcel::new(self.engine(), argument, Location::caller());
@@ -321,12 +376,23 @@ impl<T: Send + 'static, R: Send + 'static> AsyncFnPool<T, R> {
         handle(parcel, entered)
     }
 
-    /// Calls the function in the pool and waits for its result. Dropped meanwhile, the call is
-    /// cancelled.
+    /// Calls the function in the pool and waits for its result, after it has waited for a place as
+    /// [`submit`](AsyncFnPool::submit) does. Dropped meanwhile, the call is cancelled.
     ///
     /// # Errors
     ///
     /// [`CallError`]: refused, with the argument; cancelled; or the function panicked.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let double = formic::AsyncFnPool::new(2, |number: u32| async move { 2 * number });
+    /// assert_eq!(double.call(21).await?, 42);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[track_caller]
     #[doc(alias = "Process")]
     pub fn call(&self, argument: T) -> impl Future<Output = Result<R, CallError<T>>> + Send + '_ {
@@ -426,6 +492,17 @@ impl<T: Send + 'static, R: Send + 'static> Builder<AsyncFnPool<T, R>> {
     /// # Errors
     ///
     /// [`BuildError`] names the setting that cannot be; [`BuildError::NoRuntime`] outside of a runtime.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = formic::AsyncFnPool::builder().workers(8).build(|n: u64| async move { n + 1 })?;
+    /// assert_eq!(pool.call(41).await?, 42);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn build<F, Fut>(self, function: F) -> Result<AsyncFnPool<T, R>, BuildError>
     where
         F: Fn(T) -> Fut + Send + Sync + 'static,

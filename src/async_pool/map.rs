@@ -17,6 +17,21 @@ use super::source::{PollItems, Source};
 use crate::error::{JoinError, Refused, TaskPanic};
 
 /// What went wrong in [`AsyncPool::for_each`].
+///
+/// # Examples
+///
+/// ```
+/// use formic::{AsyncPool, PullError};
+///
+/// # #[tokio::main]
+/// # async fn main() {
+/// let pool = AsyncPool::new(4);
+/// match pool.for_each(0..10_u32, |n| async move { assert!(n != 3, "three") }).await {
+///     Err(PullError::Panicked { items: 1, first }) => assert_eq!(first.message(), "three"),
+///     other => panic!("{other:?}"),
+/// }
+/// # }
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum PullError {
@@ -52,8 +67,8 @@ impl AsyncPool {
     /// [`queue`](crate::Builder::queue)d tasks of others, each gets a place when its turn comes.
     ///
     /// What one would use `buffer_unordered` for, on all cores. To [`stats`](crate::Control::stats) each
-    /// place that is used counts as one task, however many items it takes. Dropped, it cancels what runs
-    /// and takes no more items.
+    /// place that is used counts as one task, however many items it takes, and it may count as busy for a
+    /// moment after this is ready. Dropped, it cancels what runs and takes no more items.
     ///
     /// # Errors
     ///
@@ -182,7 +197,24 @@ impl<F: Fn()> Drop for StopOnDrop<F> {
     }
 }
 
-/// The results of [`AsyncPool::map`].
+/// The results of [`AsyncPool::map`]: a stream. An item is an error if its future panicked or was
+/// cancelled.
+///
+/// # Examples
+///
+/// ```
+/// use futures_util::StreamExt;
+///
+/// # #[tokio::main]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let pool = formic::AsyncPool::new(4);
+/// let mut halves: formic::Map<u32> = pool.map([8, 6], |n: u32| async move { n / 2 });
+/// assert_eq!(halves.next().await.ok_or("there are two")??, 4);
+/// assert_eq!(halves.next().await.ok_or("there are two")??, 3);
+/// assert!(halves.next().await.is_none());
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "a stream does nothing until it is polled"]
 pub struct Map<R> {
     shelf: Arc<Shelf<R>>,
@@ -193,7 +225,23 @@ pub struct Map<R> {
 type Running = Pin<Box<dyn Future<Output = Result<(), Refused>> + Send>>;
 
 impl<R> Map<R> {
-    /// Yields results in the order in which they come.
+    /// Yields results in the order in which they come, so that a slow item holds back nobody.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use futures_util::StreamExt;
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() {
+    /// let pool = formic::AsyncPool::new(4);
+    /// let squares = pool.map(1..=4_u32, |n| async move { n * n }).unordered();
+    /// let mut squares: Vec<u32> = squares.filter_map(|square| async { square.ok() }).collect().await;
+    /// squares.sort();
+    /// assert_eq!(squares, [1, 4, 9, 16]);
+    /// # }
+    /// ```
+    #[doc(alias = "buffer_unordered")]
     pub fn unordered(self) -> Self {
         lock(&self.shelf.0).ordered = false;
         self

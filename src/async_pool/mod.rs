@@ -121,6 +121,7 @@ impl AsyncPool {
     /// # #[tokio::main]
     /// # async fn main() -> Result<(), formic::BuildError> {
     /// let pool = AsyncPool::builder().workers(500).queue(0).when_full(WhenFull::Refuse).build()?;
+    /// assert_eq!(pool.capacity(), 500);
     /// # Ok(())
     /// # }
     /// ```
@@ -297,11 +298,12 @@ impl AsyncPool {
         handle(parcel, entered)
     }
 
-    /// Waits for a place and holds it, for a future that is only then made.
+    /// Waits for a place and holds it, for a future that is only then made. Waits whatever
+    /// [`Builder::when_full`] says. Dropped while it waits, it gives its turn to the next.
     ///
     /// # Errors
     ///
-    /// [`Refused`]: as [`submit`](AsyncPool::submit).
+    /// [`Refused`]: the pool is closed, [too many](Builder::waiters) wait, or its runtime is gone.
     ///
     /// # Examples
     ///
@@ -324,6 +326,22 @@ impl AsyncPool {
     /// # Errors
     ///
     /// [`Refused`]: as [`try_submit`](AsyncPool::try_submit).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::{AsyncPool, Refused};
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = AsyncPool::builder().workers(1).queue(0).build()?;
+    /// let permit = pool.try_admit()?;
+    /// assert_eq!(pool.try_admit().unwrap_err(), Refused::Full);
+    /// drop(permit); // gives the place back
+    /// assert!(pool.try_admit().is_ok());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn try_admit(&self) -> Result<AsyncPermit<'_>, Refused> {
         self.engine().admit(Patience::None).map(|held| AsyncPermit { held })
     }
@@ -366,7 +384,24 @@ where
     Ok(JoinHandle::new(parcel))
 }
 
-/// A place in an [`AsyncPool`], held for a future to come. Dropped, it gives the place back.
+/// A place in an [`AsyncPool`], held for a future to come. Dropped, it gives the place back. While one is
+/// out, the pool does not come to its end.
+///
+/// # Examples
+///
+/// ```
+/// # #[tokio::main]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let pool = formic::AsyncPool::new(1);
+/// let permit = pool.admit().await?;
+/// pool.close();
+/// let handle = permit.spawn(async { "accepted before" }); // cannot fail
+/// assert_eq!(handle.await?, "accepted before");
+/// pool.drain().await?;
+/// # Ok(())
+/// # }
+/// ```
+#[doc(alias = "OwnedSemaphorePermit")]
 #[must_use = "a permit that is dropped gives its place back"]
 pub struct AsyncPermit<'a> {
     held: Held<'a, Futures>,
@@ -374,6 +409,20 @@ pub struct AsyncPermit<'a> {
 
 impl AsyncPermit<'_> {
     /// Hands a future over. Cannot fail: the place is held, also in a pool that was closed meanwhile.
+    /// Never waits.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = formic::AsyncPool::new(1);
+    /// pool.admit().await?.submit(async { tokio::task::yield_now().await });
+    /// pool.drain().await?;
+    /// assert_eq!(pool.stats().completed, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[track_caller]
     pub fn submit<F>(self, future: F)
     where
@@ -382,7 +431,19 @@ impl AsyncPermit<'_> {
         self.held.put(Job::bare(future, Location::caller()));
     }
 
-    /// As [`submit`](AsyncPermit::submit), with a handle.
+    /// As [`submit`](AsyncPermit::submit), with a handle to the result.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = formic::AsyncPool::new(1);
+    /// let handle = pool.admit().await?.spawn(async { 6 * 7 });
+    /// assert_eq!(handle.await?, 42);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[track_caller]
     pub fn spawn<F>(self, future: F) -> JoinHandle<F::Output>
     where
@@ -399,6 +460,17 @@ impl AsyncPermit<'_> {
 macro_rules! runtime_setting {
     () => {
         /// The runtime to run on. Without this it is the one that `build` is called in.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// let runtime = tokio::runtime::Builder::new_multi_thread().build()?;
+        /// let handle = runtime.handle().clone();
+        /// let pool = formic::AsyncPool::builder().runtime(handle).build()?; // here is no runtime
+        /// let answer = runtime.block_on(pool.spawn(async { 6 * 7 }))?;
+        /// assert_eq!(answer.join()?, 42);
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
         pub fn runtime(mut self, runtime: Handle) -> Self {
             self.runtime = Some(runtime);
             self

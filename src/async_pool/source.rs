@@ -8,7 +8,27 @@ use futures_core::Stream;
 /// Items for [`AsyncPool::for_each`](crate::AsyncPool::for_each) and
 /// [`AsyncPool::map`](crate::AsyncPool::map): everything that is [`IntoIterator`], and a stream by
 /// [`from_stream`]. The pool pulls them, on whatever thread has a place free, so they are `Send` and
-/// `'static`.
+/// `'static`. Nobody can implement it otherwise.
+///
+/// # Examples
+///
+/// ```
+/// use formic::{AsyncPool, PullError, Source};
+///
+/// async fn check(pool: &AsyncPool, numbers: impl Source<Item = u32>) -> Result<(), PullError> {
+///     pool.for_each(numbers, |number| async move { assert!(number < 10) }).await
+/// }
+///
+/// # #[tokio::main]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let pool = AsyncPool::new(4);
+/// check(&pool, 0..10).await?;
+/// check(&pool, vec![1, 2, 3]).await?;
+/// check(&pool, formic::from_stream(futures_util::stream::iter([7]))).await?;
+/// assert!(check(&pool, [10]).await.is_err()); // it panicked
+/// # Ok(())
+/// # }
+/// ```
 pub trait Source: IntoItems {}
 
 impl<T: IntoItems> Source for T {}
@@ -63,6 +83,22 @@ where
 }
 
 /// A stream as a source of items: see [`from_stream`].
+///
+/// # Examples
+///
+/// ```
+/// use formic::FromStream;
+/// use futures_util::{StreamExt, stream};
+///
+/// # #[tokio::main]
+/// # async fn main() {
+/// let source: FromStream<_> = formic::from_stream(stream::iter(1..=3_u32));
+/// let pool = formic::AsyncPool::new(2);
+/// let doubled: Vec<u32> =
+///     pool.map(source, |n| async move { 2 * n }).filter_map(|n| async { n.ok() }).collect().await;
+/// assert_eq!(doubled, [2, 4, 6]);
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct FromStream<S>(Pin<Box<S>>);
 
