@@ -353,12 +353,12 @@ impl<P> Builder<P> {
         self
     }
 
-    /// Checks the settings, makes the engine, and starts the first workers.
     #[cfg(feature = "tokio")]
     pub(crate) fn policy(&self) -> WhenFull {
         self.when_full
     }
 
+    /// Checks the settings, makes the engine, and starts the first workers.
     pub(crate) fn start<W: Work>(self, work: W) -> Result<Started<W>, BuildError> {
         let (when_full, first) = (self.when_full, self.prestart);
         let settings = self.check(W::MOST)?;

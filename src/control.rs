@@ -179,7 +179,8 @@ impl Control {
     }
 
     /// How many workers there are. A worker counts until it is gone, that is, until
-    /// [`Builder::on_worker_stop`](crate::Builder::on_worker_stop) has returned.
+    /// [`Builder::on_worker_stop`](crate::Builder::on_worker_stop) has returned. A pool of futures has as
+    /// many as futures are in flight.
     ///
     /// # Examples
     ///
@@ -227,7 +228,7 @@ impl Control {
         self.stats().busy
     }
 
-    /// How many workers run no task.
+    /// How many workers run no task. None in a pool of futures.
     ///
     /// # Examples
     ///

@@ -50,7 +50,8 @@ impl<T> JoinHandle<T> {
     ///
     /// # Errors
     ///
-    /// [`JoinError`]: the task panicked, or was cancelled before it was started.
+    /// [`JoinError`]: the task panicked, or was cancelled. A closure is cancelled only before it was
+    /// started, a future at any time.
     ///
     /// # Examples
     ///

@@ -326,12 +326,12 @@ impl Pool {
         Ok(JoinHandle::new(parcel))
     }
 
-    /// How many tasks have a place at once, running and queued.
     /// Submits a task that was made elsewhere.
     pub(crate) fn submit_task(&self, task: Task) -> Result<(), (Task, Refused)> {
         self.engine().submit_or_run(task, self.shared.patience())
     }
 
+    /// How many tasks have a place at once, running and queued.
     pub(crate) fn places(&self) -> usize {
         self.capacity().saturating_add(self.engine().queue())
     }

@@ -43,9 +43,9 @@ pub struct Stats {
     pub refused: u64,
     /// How many workers there may be; [`usize::MAX`] for an unlimited pool.
     pub capacity: usize,
-    /// How many workers there are.
+    /// How many workers there are. A pool of futures has as many as futures are in flight.
     pub workers: usize,
-    /// How many of them run no task.
+    /// How many of them run no task; none in a pool of futures.
     pub idle: usize,
     /// Submitters that wait for a place.
     pub waiting: usize,
