@@ -1,6 +1,7 @@
 //! Futures that await others of their own pool, or of another one: nobody waits for his own place.
 
 #![cfg(feature = "tokio")]
+#![allow(clippy::async_yields_async, reason = "a task may give a handle away")]
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 mod common;

@@ -69,7 +69,7 @@ struct Items<S> {
     /// .. although there may be some.
     cut_off: bool,
     /// The seat that waits for an item, or for room for its result, and how it is woken.
-    waiter: Option<(usize, Waker)>,
+    waiter: Option<(NonZeroU32, Waker)>,
 }
 
 /// The wakers of all seats, so that they can be told to stop.
@@ -147,7 +147,7 @@ where
         Job::bare(self.seat(), self.origin)
     }
 
-    fn next(&self, seat: usize, context: &Context<'_>) -> Next<S::Item> {
+    fn next(&self, seat: NonZeroU32, context: &Context<'_>) -> Next<S::Item> {
         let mut items = lock(&self.items);
         items.keep_waker(seat, context.waker());
         if items.over || self.stop.load(Ordering::Relaxed) {
@@ -257,7 +257,7 @@ impl<S: PollItems> Items<S> {
 
 impl<S> Items<S> {
     /// One seat waits; others have no use for their place.
-    fn wait<T>(&mut self, seat: usize, waker: &Waker) -> Next<T> {
+    fn wait<T>(&mut self, seat: NonZeroU32, waker: &Waker) -> Next<T> {
         match &self.waiter {
             Some((waiting, _)) if *waiting != seat => Next::Over,
             Some(_) => Next::Wait,
@@ -269,7 +269,7 @@ impl<S> Items<S> {
     }
 
     /// A seat that waits may be polled by somebody else than before.
-    fn keep_waker(&mut self, seat: usize, waker: &Waker) {
+    fn keep_waker(&mut self, seat: NonZeroU32, waker: &Waker) {
         if let Some((waiting, kept)) = &mut self.waiter
             && *waiting == seat
         {

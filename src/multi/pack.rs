@@ -90,7 +90,6 @@ where
         entered: Entered<Self>,
     ) -> Result<Self::Receipt, SubmitError<Signed<F>>> {
         let origin = parcel.origin();
-        let (_job, entered) = part(entered);
         crate::async_pool::handle(parcel, entered).map_err(|error| sign(error, origin))
     }
 }
@@ -110,7 +109,6 @@ impl<T: Send + 'static, R: Send + 'static> Pack<Spawn, Signed<T>> for AsyncFnPoo
         entered: Entered<Self>,
     ) -> Result<Self::Receipt, SubmitError<Signed<T>>> {
         let origin = parcel.origin();
-        let (_job, entered) = part(entered);
         fn_pool::handle(parcel, entered).map_err(|error| sign(error, origin))
     }
 }
@@ -150,15 +148,6 @@ impl<P: Shard> Multi<P> {
             _ => started.engine.submit(job, Patience::None),
         };
         P::settle(stub, entered)
-    }
-}
-
-/// The job of a parcel has what is packed cancelled when it is dropped, so a refused one is to be kept
-/// until that has been taken out.
-fn part<J>(entered: Result<(), (J, Refused)>) -> (Option<J>, Result<(), Refused>) {
-    match entered {
-        Ok(()) => (None, Ok(())),
-        Err((job, refused)) => (Some(job), Err(refused)),
     }
 }
 
