@@ -106,6 +106,7 @@ impl Multi<AsyncPool> {
     /// let multi = Multi::try_new(2, make, Balance::RoundRobin)?;
     /// multi.blocking_submit(async {})?;
     /// multi.drain()?; // no thread of the runtime waits here
+    /// assert_eq!(multi.stats().completed, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[track_caller]
@@ -269,6 +270,7 @@ impl<T: Send + 'static, R: Send + 'static> Multi<AsyncFnPool<T, R>> {
     /// let multi = Multi::try_new(2, make, Balance::RoundRobin)?;
     /// multi.blocking_submit(7)?;
     /// multi.drain()?;
+    /// assert_eq!(multi.stats().completed, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[track_caller]

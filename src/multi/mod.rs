@@ -50,7 +50,7 @@ pub use balance::Balance;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// The shards may be pools of one function as well, as long as all are of one kind:
+/// Any kind of pool will do, as long as all shards are of one kind:
 ///
 /// ```
 /// use formic::{Balance, FnPool, Multi};
@@ -79,7 +79,7 @@ struct Shared<P> {
     shards: Box<[P]>,
 }
 
-/// A pool that can be a shard of a [`Multi`]: [`Pool`] and [`FnPool`]. Nobody else can implement it.
+/// A pool that can be a shard of a [`Multi`]: every pool of this crate. Nobody else can implement it.
 ///
 /// # Examples
 ///
