@@ -464,7 +464,8 @@ where
     }
 
     fn give_back(self: Arc<Self>, cell: Arc<dyn Runnable>) {
-        if self.should_stop() {
+        // Not by the wish alone: whoever has it would be told that it came too late.
+        if matches!(lock(&self.content).stage, Stage::Stopping) {
             // It counts itself when it is dropped.
             let _: End = abandon(&cell);
             return;
