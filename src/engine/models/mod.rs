@@ -24,6 +24,7 @@ use crate::engine::{
 };
 use crate::error::Refused;
 
+mod drivers;
 mod growth;
 mod handles;
 

@@ -1,0 +1,325 @@
+//! Models of drivers: a thread of the model is the runtime that turns one.
+
+use std::future::Future;
+use std::io;
+use std::panic::Location;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex as StdMutex};
+use std::task::{Context, Poll, Wake, Waker};
+
+use loom::sync::atomic::{AtomicUsize, Ordering};
+use loom::sync::{Condvar, Mutex};
+use loom::thread;
+
+use super::{explore, explore_up_to, settings};
+use crate::engine::cell::{Cell, Runnable};
+use crate::engine::driver::{Begin, Driver, Drives, Turn};
+use crate::engine::entry::Departure;
+use crate::engine::list::{Board, List};
+use crate::engine::watched::Watched;
+use crate::engine::{
+    End, Ended, Engine, Hands, Joinable, Parcel, Patience, Settings, Slip, Unpack, Work,
+};
+use crate::handle::JoinHandle;
+
+mod ends;
+mod taken_in;
+mod wakes;
+
+type Pool = Arc<Engine<Futures>>;
+type Boxed = Pin<Box<dyn Future<Output = usize> + Send>>;
+type Body = Watched<Futures, Packed, Boxed>;
+type Spawned = Parcel<Futures, Packed, usize>;
+
+/// Futures without a runtime.
+struct Futures {
+    board: Arc<Board>,
+    start: StdMutex<Start>,
+    /// Drivers that were started and wait to be turned.
+    waiting: StdMutex<Vec<Driver<Futures>>>,
+}
+
+/// What happens when a driver is started.
+#[derive(Clone, Copy)]
+enum Start {
+    /// A thread turns it until it leaves.
+    Thread,
+    /// It waits until the model takes it: see [`drivers`].
+    ByHand,
+    /// A thread drops it before its first turn.
+    Dropped,
+    /// It is dropped at once.
+    Gone,
+}
+
+enum Job {
+    Bare(Arc<dyn Runnable>),
+    Spawned(Slip<Futures, Packed, usize>),
+}
+
+struct Packed(Arc<Cell<Body>>);
+
+impl Work for Futures {
+    type Job = Job;
+
+    const MOST: usize = 8;
+
+    fn hands(&self) -> Hands {
+        Hands::Drivers(self.board.drivers())
+    }
+
+    fn start(engine: &Pool, index: usize) -> io::Result<()> {
+        let (driver, begun) = Driver::new(engine, index);
+        let start = *engine.work().start.lock().unwrap();
+        match start {
+            Start::Thread => drop(thread::spawn(move || turn_until_it_leaves(driver))),
+            Start::ByHand => engine.work().waiting.lock().unwrap().push(driver),
+            Start::Dropped => drop(thread::spawn(move || drop(driver))),
+            Start::Gone => drop(driver),
+        }
+        if begun.rely() { Ok(()) } else { Err(io::ErrorKind::Other.into()) }
+    }
+
+    fn kill(job: &Job) -> bool {
+        match job {
+            Job::Bare(cell) => cell.kill(),
+            Job::Spawned(slip) => slip.kill(),
+        }
+    }
+
+    fn is_ghost(job: &Job) -> bool {
+        match job {
+            Job::Bare(_) => false,
+            Job::Spawned(slip) => slip.is_ghost(),
+        }
+    }
+
+    fn origin(_: &Job) -> Option<&'static Location<'static>> {
+        None
+    }
+}
+
+impl Drives for Futures {
+    fn board(&self) -> &Arc<Board> {
+        &self.board
+    }
+
+    fn begin(_: &Pool, _: &Arc<List>, job: Job) -> Begin {
+        let cell = match job {
+            Job::Bare(cell) => Some(cell),
+            Job::Spawned(slip) => slip.0.take_to_drive().map(|Packed(cell)| cell as _),
+        };
+        cell.map_or(Begin::Ended(End::Ghost), Begin::Cell)
+    }
+}
+
+impl Unpack<Packed, usize> for Futures {
+    fn run_here(_: &Arc<Spawned>) {}
+
+    fn take_in(parcel: &Arc<Spawned>) -> Option<Arc<dyn Runnable>> {
+        let Packed(cell) = parcel.take_to_drive()?;
+        parcel.engine().depart(Departure::Adopted);
+        cell.set_adopted(true);
+        Some(cell)
+    }
+
+    fn give_back(engine: &Pool, cell: Arc<dyn Runnable>) {
+        cell.set_adopted(false);
+        engine.put_back(Job::Bare(cell));
+    }
+}
+
+fn pool(drivers: usize, start: Start, settings: Settings) -> Pool {
+    let board = Arc::new(Board::new(drivers));
+    Engine::new(
+        settings,
+        Futures { board, start: StdMutex::new(start), waiting: StdMutex::default() },
+    )
+}
+
+/// Starts all drivers of a pool. The model turns them.
+fn drivers<const COUNT: usize>(pool: &Pool) -> [Driver<Futures>; COUNT] {
+    pool.prestart(COUNT).unwrap();
+    let drivers = std::mem::take(&mut *pool.work().waiting.lock().unwrap());
+    drivers.try_into().ok().expect("as many drivers as the pool may have")
+}
+
+/// A task without a handle.
+fn bare(future: impl Future<Output = usize> + Send + 'static) -> Job {
+    Job::Bare(Cell::new(Body::new(Box::pin(future), None, Location::caller())))
+}
+
+fn submit(pool: &Pool, future: impl Future<Output = usize> + Send + 'static) {
+    assert!(pool.submit(bare(future), Patience::None).is_ok());
+}
+
+fn pack(pool: &Pool, future: impl Future<Output = usize> + Send + 'static) -> Arc<Spawned> {
+    let origin = Location::caller();
+    Parcel::with(pool, origin, |parcel| {
+        Packed(Cell::new(Body::new(Box::pin(future), Some(parcel), origin)))
+    })
+}
+
+fn spawn(
+    pool: &Pool,
+    future: impl Future<Output = usize> + Send + 'static,
+) -> Arc<dyn Joinable<usize>> {
+    let parcel = pack(pool, future);
+    let job = Job::Spawned(Slip(Arc::clone(&parcel)));
+    // From inside it enters however full the pool is.
+    assert!(pool.submit(job, Patience::Future).is_ok());
+    parcel
+}
+
+fn outcome(parcel: Arc<dyn Joinable<usize>>) -> Option<usize> {
+    block_on(JoinHandle::new(parcel)).ok()
+}
+
+/// Closes the pool and waits until its drivers have gone.
+fn drain(pool: &Pool) {
+    pool.close();
+    block_on(pool.until(Ended::Workers)).unwrap();
+    assert!(pool.stats().adds_up());
+}
+
+/// How many tasks were completed and cancelled.
+fn ended(pool: &Pool) -> (u64, u64) {
+    let stats = pool.stats();
+    assert!(stats.adds_up());
+    (stats.completed, stats.cancelled)
+}
+
+// ---- The runtime ---------------------------------------------------------------------------------
+
+/// Wakes a thread of the model. Unlike loom's own way to park, it is not confused by a thread that
+/// waits for a lock when it is woken.
+#[derive(Default)]
+struct Alarm {
+    rings: Mutex<bool>,
+    ring: Condvar,
+}
+
+impl Alarm {
+    fn sleep(&self) {
+        let mut rings = self.rings.lock().unwrap();
+        while !*rings {
+            rings = self.ring.wait(rings).unwrap();
+        }
+        *rings = false;
+    }
+}
+
+impl Wake for Alarm {
+    fn wake(self: Arc<Self>) {
+        *self.rings.lock().unwrap() = true;
+        self.ring.notify_all();
+    }
+}
+
+fn block_on<R>(future: impl Future<Output = R>) -> R {
+    let mut future = std::pin::pin!(future);
+    let alarm = Arc::new(Alarm::default());
+    let waker = Waker::from(Arc::clone(&alarm));
+    loop {
+        if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return value;
+        }
+        alarm.sleep();
+    }
+}
+
+/// One turn of a driver that nobody can wake.
+fn turn(driver: &mut Driver<Futures>) -> Turn {
+    driver.turn(&Context::from_waker(Waker::noop()), || true)
+}
+
+fn turn_until_it_leaves(mut driver: Driver<Futures>) {
+    block_on(std::future::poll_fn(|context| match driver.turn(context, || true) {
+        Turn::Leave => Poll::Ready(()),
+        Turn::Sleep => Poll::Pending,
+        Turn::Yield => unreachable!("it polls less than a turn's worth"),
+    }));
+}
+
+// ---- What tasks do -------------------------------------------------------------------------------
+
+/// Something that happens once, and that a future or a thread can wait for.
+#[derive(Clone, Default)]
+struct Event(Arc<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    state: Mutex<(bool, Option<Waker>)>,
+    told: Condvar,
+    polls: StdMutex<usize>,
+}
+
+impl Event {
+    fn happen(&self) {
+        let mut state = self.0.state.lock().unwrap();
+        state.0 = true;
+        let waker = state.1.take();
+        drop(state);
+        self.0.told.notify_all();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// Blocks the thread.
+    fn block(&self) {
+        let mut state = self.0.state.lock().unwrap();
+        while !state.0 {
+            state = self.0.told.wait(state).unwrap();
+        }
+    }
+
+    /// How often it was polled.
+    fn polls(&self) -> usize {
+        *self.0.polls.lock().unwrap()
+    }
+}
+
+impl Future for Event {
+    type Output = usize;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<usize> {
+        *self.0.polls.lock().unwrap() += 1;
+        let mut state = self.0.state.lock().unwrap();
+        if state.0 {
+            return Poll::Ready(1);
+        }
+        state.1 = Some(context.waker().clone());
+        Poll::Pending
+    }
+}
+
+/// Counts in what has been dropped with it.
+#[derive(Clone, Default)]
+struct Drops(Arc<AtomicDrops>);
+
+struct AtomicDrops(AtomicUsize);
+
+impl Default for AtomicDrops {
+    fn default() -> Self {
+        AtomicDrops(AtomicUsize::new(0))
+    }
+}
+
+impl Drops {
+    fn count(&self) -> usize {
+        self.0.0.load(Ordering::Relaxed)
+    }
+
+    fn guard(&self) -> Guard {
+        Guard(self.clone())
+    }
+}
+
+struct Guard(Drops);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.0.0.0.fetch_add(1, Ordering::Relaxed);
+    }
+}

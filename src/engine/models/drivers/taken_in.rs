@@ -1,0 +1,208 @@
+//! Models of tasks that are taken in by the one that awaits them: each is run once, by somebody.
+
+use std::future::poll_fn;
+use std::pin::pin;
+
+use super::*;
+use crate::error::JoinError;
+
+/// Polls a handle once, and drops it. The outcome, if it was there.
+async fn glance(task: Arc<dyn Joinable<usize>>) -> Option<Result<usize, JoinError>> {
+    let mut handle = JoinHandle::new(task);
+    poll_fn(|context| match Pin::new(&mut handle).poll(context) {
+        Poll::Ready(outcome) => Poll::Ready(Some(outcome)),
+        Poll::Pending => Poll::Ready(None),
+    })
+    .await
+}
+
+#[test]
+fn a_task_is_run_by_its_driver_or_by_the_one_that_awaits_it() {
+    explore(|| {
+        let pool = pool(2, Start::ByHand, settings(2, 8));
+        let [parent, other] = drivers(&pool);
+        let (its, drops) = (Arc::clone(&pool), Drops::default());
+        let guard = drops.guard();
+        submit(&pool, async move {
+            let child = spawn(&its, async move {
+                let _guard = guard;
+                10
+            });
+            its.close();
+            assert_eq!(JoinHandle::new(child).await.ok(), Some(10));
+            1
+        });
+        let other = thread::spawn(move || turn_until_it_leaves(other));
+        turn_until_it_leaves(parent);
+        other.join().unwrap();
+        assert_eq!((ended(&pool), drops.count()), ((2, 0), 1));
+    });
+}
+
+#[test]
+fn a_task_that_is_taken_in_is_completed_or_cancelled() {
+    explore(|| {
+        let pool = pool(1, Start::ByHand, settings(1, 8));
+        let [driver] = drivers(&pool);
+        let (event, drops) = (Event::default(), Drops::default());
+        let (its, guard) = (event.clone(), drops.guard());
+        let child = pack(&pool, async move {
+            let _guard = guard;
+            its.await
+        });
+        let (parcel, seen, engine) = (Arc::clone(&child), drops.clone(), Arc::clone(&pool));
+        let parent = spawn(&pool, async move {
+            let job = Job::Spawned(Slip(Arc::clone(&parcel)));
+            assert!(engine.submit(job, Patience::Future).is_ok());
+            engine.close();
+            let outcome = JoinHandle::new(parcel as _).await;
+            assert_eq!(seen.count(), 1, "what it owned is gone when its outcome shows");
+            usize::from(outcome.is_ok())
+        });
+        let canceller = thread::spawn(move || Joinable::cancel(&*child));
+        event.happen();
+        turn_until_it_leaves(driver);
+        let cancelled = canceller.join().unwrap();
+        let completed = outcome(parent).unwrap() as u64;
+        assert_eq!(completed == 0, cancelled);
+        // If it was cancelled before it was in the line it never was in the line.
+        assert_eq!(ended(&pool), (1 + completed, 1 - completed));
+    });
+}
+
+#[test]
+fn a_task_that_is_given_back_is_run() {
+    explore(|| {
+        let pool = pool(1, Start::ByHand, settings(1, 8));
+        let [driver] = drivers(&pool);
+        let (event, drops) = (Event::default(), Drops::default());
+        let (its, awaited, guard) = (Arc::clone(&pool), event.clone(), drops.guard());
+        submit(&pool, async move {
+            let child = spawn(&its, async move {
+                let _guard = guard;
+                awaited.await
+            });
+            its.close();
+            glance(child).await.map_or(1, |outcome| outcome.unwrap())
+        });
+        let waker = thread::spawn(move || event.happen());
+        turn_until_it_leaves(driver);
+        waker.join().unwrap();
+        assert_eq!((ended(&pool), drops.count()), ((2, 0), 1));
+    });
+}
+
+#[test]
+fn a_task_that_is_given_back_is_run_or_cancelled_or_discarded() {
+    explore(|| {
+        let pool = pool(1, Start::ByHand, settings(1, 8));
+        let [driver] = drivers(&pool);
+        let (drops, first) = (Drops::default(), Arc::new(StdMutex::new(true)));
+        let guard = drops.guard();
+        let child = pack(&pool, async move {
+            let _guard = guard;
+            // It ends with its second poll.
+            poll_fn(|context| {
+                context.waker().wake_by_ref();
+                if std::mem::take(&mut *first.lock().unwrap()) {
+                    Poll::Pending
+                } else {
+                    Poll::Ready(1)
+                }
+            })
+            .await
+        });
+        let (its, parcel) = (Arc::clone(&pool), Arc::clone(&child));
+        let (begun, seen) = (Event::default(), Arc::new(StdMutex::new(None)));
+        let (begins, sees) = (begun.clone(), Arc::clone(&seen));
+        submit(&pool, async move {
+            let job = Job::Spawned(Slip(Arc::clone(&parcel)));
+            assert!(its.submit(job, Patience::Future).is_ok());
+            begins.happen();
+            *sees.lock().unwrap() = glance(parcel).await;
+            1
+        });
+        let (its, other) = (Arc::clone(&pool), Arc::clone(&child));
+        let ender = thread::spawn(move || {
+            begun.block();
+            let ended = (its.discard(), Joinable::cancel(&*other));
+            its.close();
+            ended
+        });
+        turn_until_it_leaves(driver);
+        let (discarded, cancelled) = ender.join().unwrap();
+        let seen = seen.lock().unwrap().take();
+        let completed = seen.map_or_else(|| outcome(child), Result::ok).unwrap_or(0);
+        assert_eq!(discarded + usize::from(cancelled) + completed, 1);
+        assert_eq!(drops.count(), 1);
+        assert_eq!(ended(&pool), (1 + completed as u64, 1 - completed as u64));
+    });
+}
+
+#[test]
+fn the_last_driver_goes_when_what_was_taken_in_has_ended_elsewhere() {
+    explore(|| {
+        let pool = pool(1, Start::ByHand, settings(1, 8));
+        let [driver] = drivers(&pool);
+        let (event, its) = (Event::default(), Arc::clone(&pool));
+        let (awaited, left) = (event.clone(), Arc::new(StdMutex::new(None)));
+        let leaves = Arc::clone(&left);
+        let parent = spawn(&pool, async move {
+            let mut handle = JoinHandle::new(spawn(&its, awaited));
+            its.close();
+            poll_fn(|context| {
+                assert!(Pin::new(&mut handle).poll(context).is_pending());
+                Poll::Ready(())
+            })
+            .await;
+            *leaves.lock().unwrap() = Some(handle);
+            1
+        });
+        let runtime = thread::spawn(move || turn_until_it_leaves(driver));
+        assert_eq!(outcome(parent), Some(1));
+        event.happen();
+        let handle = left.lock().unwrap().take().unwrap();
+        assert_eq!(block_on(handle).ok(), Some(1));
+        runtime.join().unwrap();
+        assert_eq!(ended(&pool), (2, 0));
+    });
+}
+
+#[test]
+fn whoever_wants_the_seat_is_woken_when_it_is_free() {
+    explore(|| {
+        let pool = pool(1, Start::ByHand, settings(1, 8));
+        let [driver] = drivers(&pool);
+        let (event, its) = (Event::default(), Arc::clone(&pool));
+        let awaited = event.clone();
+        submit(&pool, async move {
+            let mut first = pin!(JoinHandle::new(spawn(&its, awaited)));
+            let mut second = pin!(JoinHandle::new(spawn(&its, async { 10 })));
+            its.close();
+            // The first one has the seat, and is asked after the second from then on.
+            let (mut begun, mut sum, mut left) = (false, 0, (true, true));
+            poll_fn(|context| {
+                for turn in 0..2 {
+                    let is_first = (turn == 0) != begun;
+                    let (task, left) = match is_first {
+                        true => (first.as_mut(), &mut left.0),
+                        false => (second.as_mut(), &mut left.1),
+                    };
+                    if *left && let Poll::Ready(outcome) = task.poll(context) {
+                        *left = false;
+                        sum += outcome.unwrap();
+                    }
+                }
+                begun = true;
+                if left == (false, false) { Poll::Ready(()) } else { Poll::Pending }
+            })
+            .await;
+            assert_eq!(sum, 11);
+            sum
+        });
+        let waker = thread::spawn(move || event.happen());
+        turn_until_it_leaves(driver);
+        waker.join().unwrap();
+        assert_eq!(ended(&pool), (3, 0));
+    });
+}

@@ -1,0 +1,142 @@
+//! Models of waking: no future that is woken, and no task that is queued, is left lying.
+
+use super::*;
+
+#[test]
+fn a_woken_future_is_polled_again() {
+    explore(|| {
+        let pool = pool(1, Start::Thread, settings(1, 8));
+        let event = Event::default();
+        let task = spawn(&pool, event.clone());
+        event.happen();
+        assert_eq!(outcome(task), Some(1));
+        assert!(event.polls() <= 2, "nobody polls it who was not asked to");
+        drain(&pool);
+        assert_eq!(ended(&pool), (1, 0));
+    });
+}
+
+#[test]
+fn a_future_that_wakes_itself_is_polled_again() {
+    explore(|| {
+        let pool = pool(1, Start::ByHand, settings(1, 8));
+        let [mut driver] = drivers(&pool);
+        let mut polls = 0;
+        submit(
+            &pool,
+            std::future::poll_fn(move |context| {
+                polls += 1;
+                context.waker().wake_by_ref();
+                if polls < 3 { Poll::Pending } else { Poll::Ready(polls) }
+            }),
+        );
+        assert_eq!(turn(&mut driver), Turn::Sleep);
+        assert_eq!(ended(&pool), (1, 0));
+        pool.close();
+        assert_eq!(turn(&mut driver), Turn::Leave);
+    });
+}
+
+#[test]
+fn a_future_is_polled_by_one_driver_at_a_time() {
+    explore(|| {
+        let pool = pool(2, Start::ByHand, settings(1, 8));
+        let [first, mut second] = drivers(&pool);
+        let (one, two) = (Event::default(), Event::default());
+        let (both, drops) = ((one.clone(), two.clone()), Drops::default());
+        let guard = drops.guard();
+        submit(&pool, async move {
+            let _guard = guard;
+            both.0.await + both.1.await
+        });
+        // It is at home with the second driver, and the first one helps out.
+        assert_eq!(turn(&mut second), Turn::Sleep);
+        let helper = thread::spawn(move || turn_until_it_leaves(first));
+        let waker = {
+            let one = one.clone();
+            thread::spawn(move || one.happen())
+        };
+        two.happen();
+        pool.close();
+        turn_until_it_leaves(second);
+        waker.join().unwrap();
+        helper.join().unwrap();
+        assert!(one.polls() + two.polls() <= 4, "nobody polls it who was not asked to");
+        assert_eq!((ended(&pool), drops.count()), ((1, 0), 1));
+    });
+}
+
+#[test]
+fn a_sleeping_driver_is_called_for_a_task() {
+    explore(|| {
+        let pool = pool(1, Start::ByHand, settings(1, 8));
+        let [mut driver] = drivers(&pool);
+        // Another task of the runtime has turned it before: now it is woken in another way.
+        assert_eq!(turn(&mut driver), Turn::Sleep);
+        let runtime = thread::spawn(move || turn_until_it_leaves(driver));
+        for _ in 0..2 {
+            submit(&pool, async { 1 });
+            block_on(pool.until(Ended::Tasks)).unwrap();
+        }
+        drain(&pool);
+        runtime.join().unwrap();
+        assert_eq!(ended(&pool), (2, 0));
+    });
+}
+
+#[test]
+fn a_future_is_not_held_back_by_a_long_poll_of_another() {
+    explore(|| {
+        let pool = pool(2, Start::ByHand, settings(2, 8));
+        let [mut stuck, helper] = drivers(&pool);
+        let (woken, done) = (Event::default(), Event::default());
+        let (its, tells) = (woken.clone(), done.clone());
+        submit(&pool, async move {
+            its.await;
+            tells.happen();
+            1
+        });
+        assert_eq!(turn(&mut stuck), Turn::Sleep);
+        let blocks = done.clone();
+        submit(&pool, async move {
+            blocks.block();
+            1
+        });
+        let helper = thread::spawn(move || turn_until_it_leaves(helper));
+        let waker = thread::spawn(move || woken.happen());
+        pool.close();
+        turn_until_it_leaves(stuck);
+        helper.join().unwrap();
+        waker.join().unwrap();
+        assert_eq!(ended(&pool), (2, 0));
+    });
+}
+
+#[test]
+fn whoever_helps_calls_the_next() {
+    explore_up_to(1, || {
+        let pool = pool(3, Start::ByHand, settings(3, 8));
+        let drivers: [_; 3] = drivers(&pool);
+        let done = Event::default();
+        // Two polls take as long as it takes until the third future has been polled.
+        for _ in 0..2 {
+            let done = done.clone();
+            submit(&pool, async move {
+                done.block();
+                1
+            });
+        }
+        let tells = done.clone();
+        submit(&pool, async move {
+            tells.happen();
+            1
+        });
+        pool.close();
+        let runtime: Vec<_> = drivers
+            .into_iter()
+            .map(|driver| thread::spawn(move || turn_until_it_leaves(driver)))
+            .collect();
+        runtime.into_iter().for_each(|thread| thread.join().unwrap());
+        assert_eq!(ended(&pool), (3, 0));
+    });
+}
