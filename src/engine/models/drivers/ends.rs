@@ -102,6 +102,40 @@ fn a_lost_driver_leaves_nobody_waiting() {
 }
 
 #[test]
+fn a_lost_driver_sends_waiting_submitters_away() {
+    explore(|| {
+        let pool = pool(1, Start::ByHand, settings(1, 0));
+        let [driver] = drivers(&pool);
+        let held = pool.admit(Patience::None).unwrap();
+        let other = Arc::clone(&pool);
+        let submitter = thread::spawn(move || {
+            let refused = block_on(other.enter(bare(async { 1 })));
+            assert_eq!(refused.map_err(|(_, refused)| refused), Err(Refused::Closed));
+        });
+        drop(driver);
+        submitter.join().unwrap();
+        drop(held);
+        drain(&pool);
+        assert_eq!(ended(&pool), (0, 0));
+    });
+}
+
+#[test]
+fn the_others_go_when_the_last_task_is_lost_with_its_driver() {
+    explore(|| {
+        let pool = pool(2, Start::ByHand, settings(2, 8));
+        let [mut lost, other] = drivers(&pool);
+        submit(&pool, pending());
+        assert_eq!(turn(&mut lost), Turn::Sleep);
+        pool.close();
+        let other = thread::spawn(move || turn_until_it_leaves(other));
+        drop(lost);
+        other.join().unwrap();
+        assert_eq!(ended(&pool), (0, 1));
+    });
+}
+
+#[test]
 fn a_permit_whose_runtime_is_gone_has_its_task_cancelled() {
     explore(|| {
         let pool = pool(1, Start::ByHand, settings(1, 8));
@@ -155,6 +189,17 @@ fn a_driver_that_never_began_is_told_to_whoever_started_it() {
         assert_eq!(outcome(parcel), None);
         drain(&pool);
         assert_eq!((ended(&pool), drops.count()), ((0, u64::from(refused.is_none())), 1));
+    });
+}
+
+#[test]
+fn a_runtime_that_is_gone_is_told_to_whoever_starts_a_driver() {
+    explore(|| {
+        let pool = pool(1, Start::Gone, settings(1, 8));
+        let refused = pool.submit(bare(async { 1 }), Patience::None);
+        assert_eq!(refused.map_err(|(_, refused)| refused), Err(Refused::NoWorker));
+        drain(&pool);
+        assert_eq!(ended(&pool), (0, 0));
     });
 }
 

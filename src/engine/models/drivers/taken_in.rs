@@ -139,25 +139,49 @@ fn a_task_that_is_given_back_is_run_or_cancelled_or_discarded() {
     });
 }
 
+type Left = Arc<StdMutex<Option<JoinHandle<usize>>>>;
+
+/// A task that closes the pool and leaves behind the handle of one that it has taken in, and what that
+/// one waits for.
+fn leave_behind(pool: &Pool) -> (Event, Left, Arc<dyn Joinable<usize>>) {
+    let (event, its, left) = (Event::default(), Arc::clone(pool), Left::default());
+    let (awaited, leaves) = (event.clone(), Arc::clone(&left));
+    let parent = spawn(pool, async move {
+        let mut handle = JoinHandle::new(spawn(&its, awaited));
+        its.close();
+        poll_fn(|context| {
+            assert!(Pin::new(&mut handle).poll(context).is_pending());
+            Poll::Ready(())
+        })
+        .await;
+        *leaves.lock().unwrap() = Some(handle);
+        1
+    });
+    (event, left, parent)
+}
+
+#[test]
+fn the_last_driver_stays_for_what_may_be_given_back() {
+    explore(|| {
+        let pool = pool(1, Start::ByHand, settings(1, 8));
+        let [driver] = drivers(&pool);
+        let (event, left, parent) = leave_behind(&pool);
+        let runtime = thread::spawn(move || turn_until_it_leaves(driver));
+        assert_eq!(outcome(parent), Some(1));
+        let handle = left.lock().unwrap().take().unwrap();
+        drop(handle);
+        event.happen();
+        runtime.join().unwrap();
+        assert_eq!(ended(&pool), (2, 0));
+    });
+}
+
 #[test]
 fn the_last_driver_goes_when_what_was_taken_in_has_ended_elsewhere() {
     explore(|| {
         let pool = pool(1, Start::ByHand, settings(1, 8));
         let [driver] = drivers(&pool);
-        let (event, its) = (Event::default(), Arc::clone(&pool));
-        let (awaited, left) = (event.clone(), Arc::new(StdMutex::new(None)));
-        let leaves = Arc::clone(&left);
-        let parent = spawn(&pool, async move {
-            let mut handle = JoinHandle::new(spawn(&its, awaited));
-            its.close();
-            poll_fn(|context| {
-                assert!(Pin::new(&mut handle).poll(context).is_pending());
-                Poll::Ready(())
-            })
-            .await;
-            *leaves.lock().unwrap() = Some(handle);
-            1
-        });
+        let (event, left, parent) = leave_behind(&pool);
         let runtime = thread::spawn(move || turn_until_it_leaves(driver));
         assert_eq!(outcome(parent), Some(1));
         event.happen();
