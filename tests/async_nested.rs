@@ -3,6 +3,7 @@
 #![cfg(feature = "tokio")]
 #![allow(clippy::async_yields_async, reason = "a task may give a handle away")]
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
+#![allow(clippy::async_yields_async, reason = "handles are given out of their tasks here")]
 
 mod common;
 
