@@ -257,12 +257,16 @@ fn a_pool_drains_although_its_last_task_was_taken_in_by_another_pool() {
         let parent = one.spawn(async move { other.spawn(child).await.unwrap().await.unwrap() });
         let parent = parent.await.unwrap();
         stop.have_come(1).await;
-        two.close();
-        for _ in 0..50 {
-            yield_now().await;
+        {
+            let mut drain = Box::pin(two.drain());
+            for _ in 0..50 {
+                assert!(poll_once(drain.as_mut()).is_pending());
+                yield_now().await;
+            }
+            stop.open();
+            parent.await.unwrap();
+            drain.await.unwrap();
         }
-        stop.open();
-        parent.await.unwrap();
         check(&one, 1).await;
         check(&two, 1).await;
     });

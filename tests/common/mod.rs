@@ -145,7 +145,7 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
 }
 
 /// Polls a future once.
-pub fn poll_once<F: Future>(future: std::pin::Pin<&mut F>) -> std::task::Poll<F::Output> {
+pub fn poll_once<F: Future + ?Sized>(future: std::pin::Pin<&mut F>) -> std::task::Poll<F::Output> {
     future.poll(&mut std::task::Context::from_waker(std::task::Waker::noop()))
 }
 

@@ -1,0 +1,84 @@
+//! What a future costs in memory: an argument of an `AsyncFnPool` costs nothing once the pool has been
+//! as full as it gets.
+//!
+//! Allocations of all threads are counted, so there is one test. What is not per call (a wake-up, the
+//! test harness) is allowed for by a constant that is small beside the number of calls.
+
+#![cfg(feature = "tokio")]
+
+mod common;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use common::on_tokio::{on, soon};
+use formic::{AsyncFnPool, AsyncPool};
+use tokio::task::yield_now;
+
+struct Counting;
+
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+
+// SAFETY: it does what the system's allocator does.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller keeps the same promises.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller keeps the same promises, and `pointer` comes from `System`.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+const CALLS: u64 = 50_000;
+/// Calls that are under way at once: fewer than there are places, so that nobody waits for one.
+const BURST: u64 = 500;
+const BESIDE: u64 = CALLS / 10;
+
+/// How many allocations are made while `submit` is called for each of so many numbers, in bursts.
+async fn count(pool: &formic::Control, mut submit: impl FnMut(u64)) -> u64 {
+    let mut before = 0;
+    for round in [10 * BURST, CALLS] {
+        before = ALLOCATIONS.load(Ordering::SeqCst);
+        let completed = pool.stats().completed;
+        for number in 1..=round {
+            submit(number);
+            if number % BURST == 0 {
+                soon("all have run", || pool.stats().completed == completed + number).await;
+            }
+        }
+    }
+    ALLOCATIONS.load(Ordering::SeqCst) - before
+}
+
+#[track_caller]
+fn assert_costs(each: u64, count: u64) {
+    println!("{count} allocations for {CALLS} calls");
+    let least = each * CALLS;
+    assert!((least..=least + BESIDE).contains(&count), "{count}, not {each} for each of {CALLS}");
+}
+
+#[test]
+fn an_argument_costs_no_allocation_and_a_future_costs_one() {
+    for threads in [0, 2] {
+        on(threads, || async {
+            let calls = AsyncFnPool::builder().workers(1024).queue(4096);
+            let calls = calls.build(|numbers: [u64; 16]| async move {
+                yield_now().await;
+                assert!(numbers[7] > 0);
+            });
+            let calls = calls.expect("good settings");
+            let costs = count(&calls, |n| calls.try_submit([n; 16]).expect("a place")).await;
+            assert_costs(0, costs);
+            let pool = AsyncPool::new(1024);
+            let costs = count(&pool, |_| pool.try_submit(yield_now()).expect("a place")).await;
+            assert_costs(1, costs);
+        });
+    }
+}
