@@ -109,6 +109,8 @@ impl<T> JoinHandle<T> {
     }
 
     pub(crate) fn wait(&mut self, deadline: Option<Instant>) -> Option<Result<T, JoinError>> {
+        // Whoever blocks a thread polls nothing, so a task that was taken in goes back to the line.
+        self.taken_in = None;
         let outcome = engine::wait_for(self.parcel.as_ref()?, deadline)?;
         self.parcel = None;
         Some(outcome)
@@ -228,6 +230,10 @@ impl<T> Future for JoinHandle<T> {
             panic!("a join handle was polled after it had given its result")
         };
         engine::help_out(&parcel);
+        if self.taken_in.as_ref().is_some_and(|task| !task.sits_here()) {
+            // The handle has left the task that had taken this one in, so it goes back to the line.
+            self.taken_in = None;
+        }
         if self.taken_in.is_none() {
             self.taken_in = TakenIn::take(&parcel, context.waker());
         }

@@ -555,10 +555,15 @@ impl<T> ScopedHandle<'_, T> {
     /// ```
     #[must_use]
     pub fn is_finished(&self) -> bool {
-        locked(&self.drawer.0).outcome.is_some()
+        let counted = self.parcel.as_ref().is_none_or(|parcel| parcel.is_done());
+        counted && locked(&self.drawer.0).outcome.is_some()
     }
 
     fn poll(&self, context: &Context<'_>) -> Poll<Result<T, JoinError>> {
+        // The drawer is filled a moment before the task is counted.
+        if self.parcel.as_ref().is_some_and(|parcel| parcel.watch(context.waker())) {
+            return Poll::Pending;
+        }
         let mut content = locked(&self.drawer.0);
         match content.outcome.take() {
             Some(outcome) => Poll::Ready(outcome),

@@ -196,7 +196,6 @@ fn a_pool_that_is_closed_takes_no_more_items() {
 
 /// Nobody will send an item, and the pool must end all the same.
 #[test]
-#[ignore = "to close a pool does not wake a seat that waits for an item"]
 fn a_closed_pool_does_not_wait_for_the_next_item_of_a_stream() {
     on_both(|| async {
         let pool = small(3, 0);
@@ -437,7 +436,6 @@ fn a_panic_is_the_result_of_its_item() {
 }
 
 #[test]
-#[ignore = "the panic of a source is not told, and its number is lost"]
 fn a_source_that_panics_ends_nothing_but_itself() {
     on_both(|| async {
         let pool = small(3, 0);

@@ -36,7 +36,6 @@ fn has_ended(pool: &AsyncPool) {
 }
 
 #[test]
-#[ignore = "whoever waits is let into a pool that is being lost"]
 fn everybody_is_told_when_the_runtime_goes() {
     for (threads, in_background) in [(0, false), (0, true), (2, false), (2, true)] {
         watch(move || {
@@ -113,7 +112,6 @@ fn a_pool_for_a_runtime_that_is_gone_refuses() {
 }
 
 #[test]
-#[ignore = "the task of a permit stays in the line of a pool whose runtime is gone"]
 fn the_task_of_a_permit_is_told_too() {
     for threads in [0, 2] {
         watch(move || {
@@ -130,7 +128,6 @@ fn the_task_of_a_permit_is_told_too() {
 }
 
 #[test]
-#[ignore = "a task that was given back is counted twice when it is discarded"]
 fn children_that_were_taken_in_are_told_too() {
     for threads in [0, 2] {
         watch(move || {
@@ -219,7 +216,6 @@ fn for_each_and_map_end_with_the_runtime() {
 
 /// The runtime goes at any moment, under load: everything accepted has an outcome.
 #[test]
-#[ignore = "what is put into a place after the last driver was lost stays in the line"]
 fn a_runtime_may_go_at_any_moment() {
     let seed = common::seed("a_runtime_may_go_at_any_moment");
     let time = stress_time(Duration::from_secs(2));

@@ -37,7 +37,8 @@ use crate::error::{JoinError, Refused, TaskPanic};
 pub enum PullError {
     /// The pool was closed, is full and refuses, or its runtime is gone. Items may be left.
     Refused(Refused),
-    /// The function or a future of it panicked; everything else has run.
+    /// The source, the function or a future of it panicked. The other items have run, unless the pool
+    /// was closed meanwhile.
     Panicked {
         /// How many items ended so.
         items: u64,
@@ -174,7 +175,7 @@ where
     let mut own = None;
     if pool.engine().is_inside() {
         // Whoever is in the pool must not wait for a place, so it has a seat of its own.
-        own = Some(Box::pin(pull.seat()));
+        own = Some(Box::pin(pull.own_seat()));
     } else {
         pool.enter(pull.job()).await.map_err(|(_job, refused)| refused)?;
     }

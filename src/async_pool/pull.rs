@@ -139,7 +139,14 @@ where
     pub(super) fn seat(self: &Arc<Self>) -> Seat<S, F, Fut, K> {
         self.count.fetch_add(1, Ordering::Relaxed);
         self.queued.fetch_add(1, Ordering::Relaxed);
-        Seat { pull: Arc::clone(self), item: None, number: 0, id: None }
+        Seat { pull: Arc::clone(self), item: None, number: 0, id: None, own: false }
+    }
+
+    /// A seat in the place of whoever pulls.
+    pub(super) fn own_seat(self: &Arc<Self>) -> Seat<S, F, Fut, K> {
+        let mut seat = self.seat();
+        seat.own = true;
+        seat
     }
 
     /// The job of one more seat, for the line.
@@ -165,9 +172,18 @@ where
                 }
                 return next;
             };
-            let Poll::Ready(item) = items.poll_source(context.waker()) else {
-                self.sink.give_back(number);
-                return items.wait(seat, context.waker());
+            let polled = catch_unwind(AssertUnwindSafe(|| items.poll_source(context.waker())));
+            let item = match polled {
+                Ok(Poll::Ready(item)) => item,
+                Ok(Poll::Pending) => {
+                    self.sink.give_back(number);
+                    return items.wait(seat, context.waker());
+                }
+                Err(payload) => {
+                    // A source that panicked is not asked again.
+                    self.sink.deliver(number, Err(panicked(payload, self.origin)));
+                    None
+                }
             };
             items.over = item.is_none();
             let waiter = items.waiter.take();
@@ -296,6 +312,8 @@ pin_project! {
         #[pin]
         item: Option<Fut>,
         number: u64,
+        // Its place is somebody else's, so it has none to give up.
+        own: bool,
         // Its place among the wakers, from its first poll on.
         id: Option<NonZeroU32>,
     }
@@ -350,7 +368,7 @@ where
                 // What it owns is gone before its result shows.
                 contain(|| this.item.set(None));
                 pull.sink.deliver(*this.number, result);
-                if pull.is_in_the_way() {
+                if !*this.own && pull.is_in_the_way() {
                     // It comes again when its turn has come; a closed pool has none for it.
                     drop(pull.engine.submit(pull.job(), Patience::Until(None)));
                     return Poll::Ready(());
@@ -358,7 +376,9 @@ where
             }
             let (number, item) = match pull.next(id, context) {
                 Next::Item(number, item) => (number, item),
-                Next::Wait => return Poll::Pending,
+                Next::Wait if pull.engine.tell_close(context.waker()) => return Poll::Pending,
+                // The pool was closed at this very moment.
+                Next::Wait => continue,
                 Next::Over => return Poll::Ready(()),
             };
             match catch_unwind(AssertUnwindSafe(|| (pull.function)(item))) {

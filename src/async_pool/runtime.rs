@@ -4,15 +4,18 @@ use std::future::Future;
 use std::io;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Wake, Waker};
 
 use tokio::runtime::Handle;
 use tokio::task::{coop, yield_now};
 
-use crate::engine::{Driver, Drives, Engine, Turn};
+use crate::engine::{Driver, Drives, Engine, Kind, Turn, inside};
 
 /// More futures than this cannot be in flight at once: a list counts them in 32 bits.
 pub(super) const MOST_TASKS: usize = 1 << 31;
+
+/// After so many turns in a row a driver has the runtime see to its timers and sockets.
+const TURNS_PER_LOOK: u32 = 8;
 
 /// As many drivers as the runtime has threads, so that all of them have something to do, and no more,
 /// because a driver's futures are cheap and a driver is not.
@@ -28,12 +31,70 @@ pub(super) fn start_driver<W: Drives>(
 ) -> io::Result<()> {
     let (driver, begun) = Driver::new(engine, index);
     // It runs until its pool ends, and nobody waits for it otherwise.
-    drop(runtime.spawn(Driving(driver)));
+    drop(runtime.spawn(Driving { driver, knocker: None, runtime: runtime.clone(), turns: 0 }));
+    make_way(runtime);
     if begun.rely() { Ok(()) } else { Err(io::Error::other("the tokio runtime has shut down")) }
 }
 
+/// Lets another thread have what was just woken or started by a task of a pool. A thread of the runtime
+/// keeps the last task it has woken for itself, and if it is then stuck with a future that takes its
+/// time, so is the driver that was woken to help. One more task takes that place.
+fn make_way(runtime: &Handle) {
+    if inside() == Some(Kind::Task) && runtime.metrics().num_workers() > 1 {
+        drop(runtime.spawn(async {}));
+    }
+}
+
+/// Wakes a driver, and makes way for it.
+struct Knocker {
+    waker: Waker,
+    runtime: Handle,
+}
+
+impl Wake for Knocker {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.waker.wake_by_ref();
+        make_way(&self.runtime);
+    }
+}
+
 /// A driver as a task of the runtime.
-struct Driving<W: Drives>(Driver<W>);
+struct Driving<W: Drives> {
+    driver: Driver<W>,
+    /// What wakes it, and the waker that was made of.
+    knocker: Option<(Waker, Waker)>,
+    runtime: Handle,
+    turns: u32,
+}
+
+impl<W: Drives> Driving<W> {
+    /// Goes on after others. Now and then the runtime sees to its timers and sockets before; not each
+    /// time, because until then the driver would stay with this thread, whatever that does meanwhile.
+    fn yield_turn(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        self.turns = self.turns.wrapping_add(1);
+        if self.turns.is_multiple_of(TURNS_PER_LOOK) {
+            return pin!(yield_now()).poll(context);
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    fn knocker(&mut self, waker: &Waker) -> Waker {
+        match &self.knocker {
+            Some((made_of, knocker)) if made_of.will_wake(waker) => knocker.clone(),
+            _ => {
+                let runtime = self.runtime.clone();
+                let knocker = Waker::from(Arc::new(Knocker { waker: waker.clone(), runtime }));
+                self.knocker = Some((waker.clone(), knocker.clone()));
+                knocker
+            }
+        }
+    }
+}
 
 // Nothing in it is pinned.
 impl<W: Drives> Unpin for Driving<W> {}
@@ -44,11 +105,12 @@ impl<W: Drives> Future for Driving<W> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         // Tokio gives a task so many operations per turn, and makes the ones beyond that wait. All
         // futures of a driver share these, so when they are used up the driver's turn is over.
-        match self.0.turn(context, coop::has_budget_remaining) {
+        let knocker = self.knocker(context.waker());
+        let turn = self.driver.turn(&Context::from_waker(&knocker), coop::has_budget_remaining);
+        match turn {
             Turn::Leave => Poll::Ready(()),
             Turn::Sleep => Poll::Pending,
-            // The runtime sees to its timers and sockets before the next turn.
-            Turn::Yield => pin!(yield_now()).poll(context),
+            Turn::Yield => self.yield_turn(context),
         }
     }
 }

@@ -29,8 +29,6 @@ pub(crate) struct Books {
     cancelled: u64,
     /// Ghosts whose task is being run by whoever joins it.
     adopted: usize,
-    /// Taken tickets whose task is run by a driver. The tally counts those of threads.
-    driven: usize,
     /// Tasks that ended beside the line: adopted ones, and those of callers.
     beside: Beside,
     /// Tasks that never came into the line, because their submitter ran them itself.
@@ -54,23 +52,8 @@ impl Books {
         }
     }
 
-    /// A driver has taken so many tickets.
-    pub(crate) fn note_driven(&mut self, tickets: usize) {
-        self.driven += tickets;
-    }
-
-    /// The task of such a ticket has ended.
-    pub(crate) fn note_driven_end(&mut self, end: End) {
-        self.driven -= 1;
-        self.note_end(end);
-    }
-
     pub(crate) fn adopted(&self) -> usize {
         self.adopted
-    }
-
-    pub(crate) fn driven(&self) -> usize {
-        self.driven
     }
 
     /// Whoever ran a task because it joins it gives it back, before it has ended: it gets a new
@@ -148,7 +131,7 @@ impl<J> Crew<J> {
 
     /// Tasks that are running, by whomever.
     fn busy(&self, tally: Tally) -> usize {
-        tally.busy() + self.books.adopted + self.books.driven
+        tally.busy() + self.books.adopted + self.line.driven()
     }
 
     /// Whether no task is left: none in the line and none running. Both come from one look at the
@@ -179,11 +162,13 @@ impl<J> Crew<J> {
     pub(crate) fn stats(&self) -> Stats {
         let (tally, books) = (self.line.tally(), &self.books);
         let tickets = tally.queued(self.line.published());
-        let running = (tally.busy() + books.driven) as u64;
-        let ended = self.line.published() - tickets as u64 - running;
+        // One look: a driver's task may end at any moment.
+        let driven = self.line.driven();
+        let ended = self.line.published() - tickets as u64 - (tally.busy() + driven) as u64;
         // The worker that passes a ghost over right now runs no task.
         let queued = tickets as i64 - books.ghosts;
-        let busy = (self.busy(tally) as i64 + queued.min(0)).max(0) as usize;
+        let busy = (tally.busy() + books.adopted + driven) as i64 + queued.min(0);
+        let busy = busy.max(0) as usize;
         let (workers, idle) = match self.limits.hands {
             Hands::Threads => {
                 let workers = self.roster.workers();

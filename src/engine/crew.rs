@@ -30,6 +30,8 @@ pub(crate) struct Crew<J> {
     /// Waiting until no task is left, and until no worker is left.
     pub(crate) idlers: Vec<Arc<Waiter>>,
     pub(crate) drainers: Vec<Arc<Waiter>>,
+    /// Woken when the pool is closed.
+    pub(crate) closers: Vec<Waker>,
     pub(crate) doze: Doze,
     pub(crate) no_start_before: Option<Instant>,
     /// How many workers are still to go because the load is low.
@@ -133,6 +135,7 @@ impl<J> Crew<J> {
             books: Books::default(),
             idlers: Vec::new(),
             drainers: Vec::new(),
+            closers: Vec::new(),
             doze: Doze::default(),
             no_start_before: None,
             retiring: 0,

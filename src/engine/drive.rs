@@ -8,14 +8,6 @@ use super::crew::{Acts, Crew, Hands};
 use super::roster::Duty;
 use super::run::End;
 
-/// What a driver has to tell the crew.
-#[derive(Debug, Default)]
-pub(crate) struct Report {
-    pub(crate) completed: usize,
-    pub(crate) panicked: usize,
-    pub(crate) ghosts: usize,
-}
-
 /// What a driver is to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refill {
@@ -37,39 +29,28 @@ pub(crate) enum Has {
     Waiting,
 }
 
-impl Report {
-    pub(crate) fn note(&mut self, end: End) {
-        match end {
-            End::Completed => self.completed += 1,
-            End::Panicked => self.panicked += 1,
-            End::Ghost => self.ghosts += 1,
-            // What was dropped is told at once, and the others have been counted.
-            End::Cancelled | End::Counted | End::CountedPanic => {}
-        }
-    }
-}
-
 impl<J> Crew<J> {
-    /// A driver tells what it did and takes up to `most` tasks. It counts as idle only when it has
+    /// A driver takes up to `most` tasks. It counts as idle only when it has
     /// nothing to poll: while it polls, it may be stuck with one, so others are called for new tasks.
     pub(crate) fn refill(
         &mut self,
         me: usize,
-        report: &Report,
         has: Has,
         (most, jobs): (usize, &mut Vec<J>),
         acts: &mut Acts,
     ) -> Refill {
         self.come_to_lock(me);
-        self.note_report(report);
         self.serve_waiters(acts);
-        let room = self.limits.capacity.saturating_sub(self.books.driven());
+        let room = self.limits.capacity.saturating_sub(self.line.driven());
         self.line.pop_some(most.min(room), jobs);
         if !jobs.is_empty() {
-            self.books.note_driven(jobs.len());
-            self.line.tell_driven(self.books.driven());
+            self.line.begin_driven(jobs.len());
             self.roster.set(me, Duty::Engaged);
             self.call_for_help(acts);
+            // Another driver may have to help with these, so all of them are there from now on.
+            if self.can_start() {
+                acts.start.push(self.roster.add(Duty::Starting));
+            }
             return Refill::Took;
         }
         if has == Has::Ready {
@@ -92,15 +73,15 @@ impl<J> Crew<J> {
         let others = self.roster.staying() > 1;
         self.closed
             && self.line.queued() == 0
-            && self.books.driven() == 0
+            && self.line.driven() == 0
             && self.can_spare_one()
             && (others || self.books.adopted() == 0)
     }
 
     /// A task that a driver ran has ended.
     pub(crate) fn end_driven(&mut self, end: End) {
-        self.books.note_driven_end(end);
-        self.line.tell_driven(self.books.driven());
+        self.line.end_driven();
+        self.books.note_end(end);
     }
 
     fn come_to_lock(&mut self, me: usize) {
@@ -111,38 +92,26 @@ impl<J> Crew<J> {
         }
     }
 
-    pub(crate) fn note_report(&mut self, report: &Report) {
-        let ends = [
-            (report.completed, End::Completed),
-            (report.panicked, End::Panicked),
-            (report.ghosts, End::Ghost),
-        ];
-        for (count, end) in ends {
-            (0..count).for_each(|_| self.books.note_driven_end(end));
-        }
-        self.line.tell_driven(self.books.driven());
-    }
-
-    /// A driver is gone without having been told to leave: whatever ran it is no more. If it was the
-    /// last one the pool ends here, and what stands in the line is returned, to be dropped.
+    /// A driver is gone without having been told to leave: whatever ran it is no more, or will be soon.
+    /// If it was the last one, what stands in the line is returned, to be dropped.
     #[must_use]
     pub(crate) fn lose(&mut self, me: usize, acts: &mut Acts) -> Vec<J> {
         self.come_to_lock(me);
         self.roster.remove(me);
-        let mut lost = Vec::new();
-        if self.roster.workers() == 0 {
-            self.closed = true;
-            self.gate.shut();
-            self.dismiss_waiters(acts);
-            lost = self.line.take_all();
-        }
         // It may have had the last of the tasks that the others stay for.
         self.call_last_to_go(acts);
-        lost
+        self.abandon()
+    }
+
+    /// What nobody will ever take, because the runtime of the drivers is no more.
+    #[must_use]
+    pub(crate) fn abandon(&mut self) -> Vec<J> {
+        let lost = self.limits.hands != Hands::Threads && self.closed;
+        if lost && self.roster.workers() == 0 { self.line.take_all() } else { Vec::new() }
     }
 
     /// Whether one more task may run.
     pub(crate) fn may_begin(&self) -> bool {
-        self.limits.hands == Hands::Threads || self.books.driven() < self.limits.capacity
+        self.limits.hands == Hands::Threads || self.line.driven() < self.limits.capacity
     }
 }

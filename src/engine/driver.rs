@@ -9,9 +9,9 @@ use std::task::Context;
 
 use super::cell::{self, Polled, Runnable};
 use super::crew::Acts;
-use super::drive::{Has, Refill, Report};
+use super::drive::{Has, Refill};
 use super::list::{Board, List};
-use super::run::{Counts, End, contain};
+use super::run::{Counts, End};
 use super::sync::atomic::{AtomicU8, Ordering};
 use super::worker::{Kind, enter};
 use super::{Engine, Work};
@@ -55,7 +55,6 @@ pub(crate) struct Driver<W: Drives> {
     engine: Arc<Engine<W>>,
     me: usize,
     list: Arc<List>,
-    report: Report,
     jobs: Vec<W::Job>,
     fresh: Vec<Arc<dyn Runnable>>,
     begun: Begun,
@@ -95,7 +94,6 @@ impl<W: Drives> Driver<W> {
             engine: Arc::clone(engine),
             me,
             list,
-            report: Report::default(),
             jobs: Vec::new(),
             fresh: Vec::new(),
             begun: begun.clone(),
@@ -178,9 +176,37 @@ impl<W: Drives> Driver<W> {
                 None
             }
             Polled::Ended(end) => {
-                self.report.note(end);
+                self.note(end);
                 self.retire(cell)
             }
+        }
+    }
+
+    /// Counts a task as ended.
+    fn note(&self, end: End) {
+        match end {
+            End::Completed => {
+                self.engine.lane.end_driven();
+                self.serve_if_stuck();
+            }
+            End::Panicked | End::Ghost | End::Cancelled => self.engine.count(end, Counts::Driver),
+            // These have been counted.
+            End::Counted | End::CountedPanic => {}
+        }
+    }
+
+    /// This driver comes to the lock soon, if the next future does not keep it from that. If somebody
+    /// waits for the place that is free now, and nobody else is up to give it to him, it does so at once.
+    fn serve_if_stuck(&self) {
+        let lane = &self.engine.lane;
+        let is_wanted = lane.hurry() || lane.tally().queued(lane.published()) > 0;
+        if is_wanted && self.list.others_sleep() {
+            let mut acts = Acts::default();
+            let mut crew = self.engine.lock();
+            crew.serve_waiters(&mut acts);
+            crew.call_for_help(&mut acts);
+            drop(crew);
+            self.engine.perform(acts);
         }
     }
 
@@ -201,9 +227,8 @@ impl<W: Drives> Driver<W> {
             crew.roster.introduce(self.me, context.waker().clone());
         }
         let room = (TASKS_PER_REFILL, &mut self.jobs);
-        let refill = crew.refill(self.me, &self.report, has, room, &mut acts);
+        let refill = crew.refill(self.me, has, room, &mut acts);
         drop(crew);
-        self.report = Report::default();
         self.engine.perform(acts);
         self.begin_all();
         refill
@@ -234,7 +259,7 @@ impl<W: Drives> Driver<W> {
             }
         });
         if !began {
-            self.report.note(end);
+            self.note(end);
         }
     }
 
@@ -254,6 +279,8 @@ impl<W: Drives> Driver<W> {
 
     /// Whatever ran the driver is no more: so are its tasks.
     fn lose(&mut self) {
+        // First of all nobody is let in any more.
+        self.engine.close();
         for cell in self.list.take_all() {
             if cell::abandon(&cell) == End::Cancelled {
                 self.engine.count(End::Cancelled, Counts::Driver);
@@ -261,15 +288,8 @@ impl<W: Drives> Driver<W> {
         }
         let mut acts = Acts::default();
         let mut crew = self.engine.lock();
-        crew.note_report(&std::mem::take(&mut self.report));
         let jobs = crew.lose(self.me, &mut acts);
-        for job in &jobs {
-            crew.books.note_discard(W::kill(job));
-        }
-        crew.serve_waiters(&mut acts);
-        drop(crew);
-        self.engine.perform(acts);
-        jobs.into_iter().for_each(|job| contain(|| drop(job)));
+        self.engine.drop_lost(crew, jobs, acts);
     }
 }
 

@@ -4,13 +4,13 @@ use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use super::crew::{Acts, Crew};
 use super::roster::Duty;
 use super::run::contain;
-use super::sync::lock;
+use super::sync::{MutexGuard, lock};
 use super::wait::{Mood, Waiter, park_until};
 use super::{Engine, Work};
 use crate::error::{ReopenError, StillRunning};
@@ -59,6 +59,7 @@ impl<J> Crew<J> {
         self.closed = true;
         self.gate.shut();
         self.dismiss_waiters(acts);
+        acts.call.append(&mut self.closers);
         while let Some(waker) = self.roster.call_newest() {
             acts.call.push(waker);
         }
@@ -144,6 +145,20 @@ impl<W: Work> Engine<W> {
         self.perform(acts);
     }
 
+    /// Has `waker` woken when the pool is closed. False if it is.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn tell_close(&self, waker: &Waker) -> bool {
+        // To clone or drop a waker is somebody else's code, so it is done without the lock.
+        let mut news = Some(waker.clone());
+        let mut crew = self.lock();
+        let closed = crew.closed;
+        if !closed && !crew.closers.iter().any(|kept| kept.will_wake(waker)) {
+            crew.closers.extend(news.take());
+        }
+        drop(crew);
+        !closed
+    }
+
     /// Drops what has not been started, and says how much that was.
     pub(crate) fn discard(self: &Arc<Self>) -> usize {
         let mut acts = Acts::default();
@@ -162,6 +177,22 @@ impl<W: Work> Engine<W> {
             contain(|| drop(job));
         }
         count
+    }
+
+    /// Drops jobs that were taken out of the line because nobody will ever take them.
+    pub(crate) fn drop_lost(
+        self: &Arc<Self>,
+        mut crew: MutexGuard<'_, Crew<W::Job>>,
+        jobs: Vec<W::Job>,
+        mut acts: Acts,
+    ) {
+        for job in &jobs {
+            crew.books.note_discard(W::kill(job));
+        }
+        crew.serve_waiters(&mut acts);
+        drop(crew);
+        self.perform(acts);
+        jobs.into_iter().for_each(|job| contain(|| drop(job)));
     }
 
     /// Accepts tasks again after all workers have gone.

@@ -86,6 +86,9 @@ pub(crate) trait Joinable<R>: Send + Sync {
     /// Whether somebody has begun with the task, or nobody will.
     fn is_begun(&self) -> bool;
 
+    /// Whether its pool runs as many tasks as it may.
+    fn is_crowded(&self) -> bool;
+
     fn is_done(&self) -> bool;
 
     /// Has `waker` woken when the outcome is there. False if it is there already.
@@ -485,6 +488,10 @@ where
 
     fn is_begun(&self) -> bool {
         self.is_ghost()
+    }
+
+    fn is_crowded(&self) -> bool {
+        !self.engine.lock().may_begin()
     }
 
     fn is_done(&self) -> bool {

@@ -82,6 +82,8 @@ pub(crate) struct Lane {
     word: Padded<AtomicU64>,
     /// Written by submitters under the lock: how many tasks have ever entered the line.
     published: Padded<Published>,
+    /// Tasks that drivers run: more under the lock, fewer whenever one has ended.
+    driven: Padded<AtomicUsize>,
 }
 
 #[derive(Debug)]
@@ -92,8 +94,6 @@ struct Published {
     hurry: AtomicBool,
     /// How many tasks may be queued and running; none in a closed pool. Only a hint: see `load`.
     places: AtomicUsize,
-    /// Tasks that drivers run. Only a hint: the books have the number.
-    driven: AtomicUsize,
 }
 
 impl Lane {
@@ -102,9 +102,9 @@ impl Lane {
             count: AtomicU64::new(0),
             hurry: AtomicBool::new(false),
             places: AtomicUsize::new(0),
-            driven: AtomicUsize::new(0),
         };
-        Lane { word: Padded(AtomicU64::new(SEALED)), published: Padded(published) }
+        let driven = Padded(AtomicUsize::new(0));
+        Lane { word: Padded(AtomicU64::new(SEALED)), published: Padded(published), driven }
     }
 
     /// How many tasks have entered the line.
@@ -139,13 +139,22 @@ impl Lane {
         self.published.places.store(places, Ordering::Relaxed);
     }
 
+    /// How many tasks drivers run.
     pub(crate) fn driven(&self) -> usize {
-        self.published.driven.load(Ordering::Relaxed)
+        // Acquire: pairs with the Release in `end_driven`: whoever sees a task ended sees its effects.
+        self.driven.load(Ordering::Acquire)
     }
 
     /// Under the lock.
-    pub(crate) fn set_driven(&self, driven: usize) {
-        self.published.driven.store(driven, Ordering::Relaxed);
+    pub(crate) fn begin_driven(&self, tasks: usize) {
+        self.driven.fetch_add(tasks, Ordering::Relaxed);
+    }
+
+    /// A driver's task has ended. Only one that completed is counted without the lock.
+    pub(crate) fn end_driven(&self) {
+        // Release: pairs with the Acquire in `driven`.
+        let before = self.driven.fetch_sub(1, Ordering::Release);
+        debug_assert!(before > 0, "a task ended that never began");
     }
 
     pub(crate) fn tally(&self) -> Tally {

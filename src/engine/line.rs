@@ -87,9 +87,17 @@ impl<J> Line<J> {
         Some(job)
     }
 
-    /// Tells those who do not ask the lock how many tasks drivers run.
-    pub(crate) fn tell_driven(&self, tasks: usize) {
-        self.lane.set_driven(tasks);
+    /// How many tasks drivers run.
+    pub(crate) fn driven(&self) -> usize {
+        self.lane.driven()
+    }
+
+    pub(crate) fn begin_driven(&self, tasks: usize) {
+        self.lane.begin_driven(tasks);
+    }
+
+    pub(crate) fn end_driven(&self) {
+        self.lane.end_driven();
     }
 
     /// Takes up to `most` tasks, which are counted elsewhere. Seals the lane.

@@ -169,6 +169,11 @@ impl List {
         }
     }
 
+    /// Whether another driver sleeps.
+    pub(crate) fn others_sleep(&self) -> bool {
+        self.others.sleeping.load(Ordering::Relaxed) > 0
+    }
+
     /// The seat of a cell.
     pub(crate) fn seat(&self, index: u32) -> Arc<Seat> {
         Arc::clone(lock(&self.state).seats.entry(index).or_default())

@@ -196,8 +196,10 @@ impl<W: Work> Engine<W> {
         for index in acts.start {
             if self.start(index).is_err() {
                 let mut acts = Acts::default();
-                self.lock().could_not_start(index, &mut acts);
-                self.perform(acts);
+                let mut crew = self.lock();
+                crew.could_not_start(index, &mut acts);
+                let lost = crew.abandon();
+                self.drop_lost(crew, lost, acts);
             }
         }
     }

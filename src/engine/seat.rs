@@ -1,7 +1,7 @@
 //! The seat: how a task awaits another one of a full pool without waiting for its own place.
 //!
-//! A task that awaits one which nobody has begun with takes it in: it polls it as a part of itself, in
-//! its own place. One at a time, so that what runs stays within the capacity. The others who want the
+//! A task that awaits one which nobody has begun with, in a pool that is full, takes it in: it polls it
+//! as a part of itself, in its own place. One at a time, so that what runs stays within the capacity. The others who want the
 //! seat are woken when it is free.
 
 use std::sync::Arc;
@@ -38,7 +38,9 @@ pub(crate) struct TakenIn<R> {
 impl<R> TakenIn<R> {
     /// Takes a task in, if the calling thread polls one that may do that.
     pub(crate) fn take(parcel: &Arc<dyn Joinable<R>>, waker: &Waker) -> Option<Self> {
-        if inside() != Some(Kind::Task) || parcel.is_begun() {
+        // If there is a place, a driver will begin with it. Whoever takes the last place and awaits
+        // another task finds the pool full when it asks, so somebody always goes on.
+        if inside() != Some(Kind::Task) || parcel.is_begun() || !parcel.is_crowded() {
             return None;
         }
         let seat = current_seat()?;
@@ -50,6 +52,11 @@ impl<R> TakenIn<R> {
             TakenIn { parcel: Arc::clone(parcel), cell: None, seat, inner: Arc::default() };
         taken.cell = Arc::clone(parcel).take_in();
         taken.cell.is_some().then_some(taken)
+    }
+
+    /// Whether the calling thread polls the task that has taken it in.
+    pub(crate) fn sits_here(&self) -> bool {
+        current_seat().is_some_and(|seat| Arc::ptr_eq(&seat, &self.seat))
     }
 
     /// True if it has ended, and its outcome is there.
