@@ -107,35 +107,6 @@ fn futures_woken_together_with_one_that_blocks_are_polled_by_others() {
     });
 }
 
-/// All threads but one are blocked by futures of the pool.
-#[test]
-fn one_thread_that_is_left_is_enough_for_the_others() {
-    for _ in 0..20 {
-        on(4, || async {
-            let (pool, door, wake) = (small(1000, 1000), Door::new(), Arc::new(Notify::new()));
-            let came = Arc::new(AtomicUsize::new(0));
-            for number in 0..100 {
-                let (door, wake, came) = (door.clone(), Arc::clone(&wake), Arc::clone(&came));
-                let task = async move {
-                    let notified = wake.notified();
-                    came.fetch_add(1, Ordering::SeqCst);
-                    notified.await;
-                    if number < 3 {
-                        door.wait();
-                    }
-                };
-                pool.submit(task).await.unwrap();
-            }
-            soon("all wait", || came.load(Ordering::SeqCst) == 100).await;
-            wake.notify_waiters();
-            door.await_waiting(3);
-            soon("the others end", || pool.stats().completed == 97).await;
-            door.open();
-            pool.drain().await.unwrap();
-        });
-    }
-}
-
 /// A future that has ended frees its place, also if the next one on the same thread blocks.
 #[test]
 fn the_place_of_a_future_that_ended_is_free_while_another_blocks() {

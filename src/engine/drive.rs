@@ -48,7 +48,7 @@ impl<J> Crew<J> {
             self.roster.set(me, Duty::Engaged);
             self.call_for_help(acts);
             // Another driver may have to help with these, so all of them are there from now on.
-            if self.can_start() {
+            while self.can_start() {
                 acts.start.push(self.roster.add(Duty::Starting));
             }
             return Refill::Took;
