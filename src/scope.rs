@@ -313,9 +313,14 @@ impl<'scope> Scope<'scope, '_> {
         let run =
             move |task: F| {
                 let outcome = catch_unwind(AssertUnwindSafe(task));
+                let panicked = outcome.is_err();
                 slip.fill(outcome.map_err(|payload| {
                     JoinError::Panicked(TaskPanic::caught(payload, Some(origin)))
                 }));
+                if panicked {
+                    // The pool is to count it as such. What it carried is in the drawer.
+                    resume_unwind(Box::new(()));
+                }
             };
         let ours: Arc<dyn Empty + 'scope> = Arc::clone(&drawer) as _;
         // SAFETY: only the lifetime changes. The scope empties the drawer before it returns, and what
@@ -387,10 +392,11 @@ impl<'scope> Scope<'scope, '_> {
 
     /// Waits for a task and keeps its panic, if it is the first that nobody took.
     fn settle(&self, task: Started) {
-        let mut panic = task.handle.join().err().and_then(JoinError::into_panic);
-        if let Some(drawer) = task.drawer {
-            panic = panic.or(drawer.empty());
-        }
+        let outcome = task.handle.join();
+        let panic = match task.drawer {
+            Some(drawer) => drawer.empty(),
+            None => outcome.err().and_then(JoinError::into_panic),
+        };
         let mut tasks = locked(&self.tasks);
         if tasks.panic.is_none() {
             tasks.panic = panic;

@@ -197,3 +197,18 @@ fn a_scope_of_very_many_tasks_lets_go_of_those_that_have_ended() {
     });
     assert_eq!(ended.load(Ordering::Relaxed), 200_000);
 }
+
+#[test]
+fn a_scoped_task_that_panics_is_counted_as_panicked() {
+    common::hush_quiet_threads();
+    let pool = Pool::builder().workers(2).name("quiet").build().unwrap();
+    pool.scope(|scope| {
+        let bad = scope.spawn(|| panic!("on purpose")).unwrap();
+        let good = scope.spawn(|| ()).unwrap();
+        assert!(bad.join().unwrap_err().is_panic());
+        good.join().unwrap();
+    });
+    pool.drain().unwrap();
+    let stats = pool.stats();
+    assert_eq!((stats.panicked, stats.completed), (1, 1), "{stats:?}");
+}
