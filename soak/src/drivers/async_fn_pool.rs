@@ -1,0 +1,104 @@
+//! `AsyncFnPool`: errands as arguments of an async function.
+
+use std::sync::Arc;
+
+use formic::{AsyncFnPool, CallError, Control, JoinError, JoinHandle, Refused};
+
+use super::async_pool::{Fair, fair};
+use super::futures;
+use crate::async_errand::{AsyncErrand, AsyncHost, Boxed, Site};
+use crate::block_on::poll_once;
+use crate::books::{Books, drop_unclear};
+use crate::floor::Floor;
+use crate::host::give_back;
+use crate::plan::Plan;
+use crate::random::Random;
+use crate::watch::Watch;
+
+/// A phase with a pool of one async function.
+pub(crate) fn run(plan: &Plan, watch: &Watch, books: &Arc<Books>) {
+    let Some(runtime) = futures::runtime(plan, books) else { return };
+    let floor = Floor::new(plan.settings.capacity);
+    let builder = plan.settings.on_tokio(AsyncFnPool::builder());
+    match builder.runtime(runtime.handle().clone()).build(AsyncErrand::run) {
+        Ok(pool) => {
+            let host = Arc::new(OnAsyncFnPool { pool, fair: fair(plan) });
+            futures::drive(plan, watch, books, runtime, host, &floor);
+        }
+        Err(error) => books.fault(format!("the pool could not be built: {error}")),
+    }
+}
+
+struct OnAsyncFnPool {
+    pool: AsyncFnPool<AsyncErrand, u64>,
+    fair: Fair,
+}
+
+impl AsyncHost for OnAsyncFnPool {
+    fn submit(self: Arc<Self>, errand: AsyncErrand) -> Boxed<Result<(), Refused>> {
+        Box::pin(async move { self.pool.submit(errand).await.map_err(give_back) })
+    }
+
+    fn spawn(self: Arc<Self>, errand: AsyncErrand) -> Boxed<Result<JoinHandle<u64>, Refused>> {
+        Box::pin(async move { self.pool.spawn(errand).await.map_err(give_back) })
+    }
+
+    fn try_submit(&self, errand: AsyncErrand) -> Result<(), Refused> {
+        self.pool.try_submit(errand).map_err(give_back)
+    }
+
+    fn try_spawn(&self, errand: AsyncErrand) -> Result<JoinHandle<u64>, Refused> {
+        self.pool.try_spawn(errand).map_err(give_back)
+    }
+
+    fn blocking_submit(&self, errand: AsyncErrand) -> Result<(), Refused> {
+        self.pool.blocking_submit(errand).map_err(give_back)
+    }
+
+    fn extra(self: Arc<Self>, site: Site, mut random: Random) -> Boxed<Random> {
+        Box::pin(async move {
+            let Some(errand) = site.errand(&mut random) else { return random };
+            let number = errand.number();
+            if random.once_in(2) {
+                self.called(self.pool.call(errand).await, number, &site);
+                return random;
+            }
+            // Dropped, a call is cancelled, wherever it stands.
+            site.note_halt();
+            let mut call = Box::pin(self.pool.call(errand));
+            if let std::task::Poll::Ready(answer) = poll_once(call.as_mut()) {
+                self.called(answer, number, &site);
+            }
+            drop_unclear(call);
+            random
+        })
+    }
+
+    fn control(&self) -> &Control {
+        &self.pool
+    }
+
+    fn fair(&self) -> &[Refused] {
+        self.fair.waiting()
+    }
+
+    fn fair_at_once(&self) -> &[Refused] {
+        self.fair.at_once()
+    }
+}
+
+impl OnAsyncFnPool {
+    fn called(&self, answer: Result<u64, CallError<AsyncErrand>>, number: usize, site: &Site) {
+        match answer {
+            Ok(value) => site.books.outcome(number, Ok(value)),
+            Err(CallError::Refused(error)) => {
+                site.note(Err(give_back(error)), self.fair.waiting());
+            }
+            Err(CallError::Cancelled) => site.books.outcome(number, Err(&JoinError::Cancelled)),
+            Err(CallError::Panicked(panic)) => {
+                site.books.outcome(number, Err(&JoinError::Panicked(panic)));
+            }
+            Err(_) => site.books.fault("a call without a deadline was over its time"),
+        }
+    }
+}

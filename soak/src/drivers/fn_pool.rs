@@ -1,0 +1,178 @@
+//! `FnPool`: errands as arguments, with or without a state per worker.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use formic::{CallError, Control, FnPool, JoinError, JoinHandle, Refused, Stats};
+
+use super::threads;
+use crate::block_on::{block_on, poll_once};
+use crate::books::{Books, drop_unclear};
+use crate::errand::Errand;
+use crate::floor::Floor;
+use crate::host::{AT_ONCE, Host, give_back, is_from_inside};
+use crate::plan::{Kind, Plan};
+use crate::random::Random;
+use crate::settings::Settings;
+use crate::watch::Watch;
+
+/// A pool that runs errands.
+pub(super) type Errands = FnPool<Errand, u64>;
+
+/// A phase with a pool of one function.
+pub(crate) fn run(plan: &Plan, watch: &Watch, books: &Arc<Books>) {
+    let floor = Floor::new(plan.settings.capacity);
+    let states = Arc::new(AtomicUsize::new(0));
+    match build(plan, &floor, &states) {
+        Ok(pool) => {
+            let host = Arc::new(OnFnPool { pool, settings: plan.settings.clone() });
+            threads::drive(plan, watch, books, host, &[floor]);
+        }
+        Err(error) => books.fault(format!("the pool could not be built: {error}")),
+    }
+    watch.await_that(books, "every state of a worker is dropped", || {
+        states.load(Ordering::SeqCst) == 0
+    });
+}
+
+/// A worker's state, counted while it lives.
+struct Counted(Arc<AtomicUsize>, u64);
+
+impl Counted {
+    fn new(states: &Arc<AtomicUsize>) -> Self {
+        states.fetch_add(1, Ordering::SeqCst);
+        Counted(Arc::clone(states), 0)
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Builds a pool of errands, with a state or without.
+pub(super) fn build(
+    plan: &Plan,
+    floor: &Arc<Floor>,
+    states: &Arc<AtomicUsize>,
+) -> Result<Errands, formic::BuildError> {
+    let builder = plan.settings.on_threads(FnPool::builder(), floor);
+    if plan.kind == Kind::FnPool {
+        return builder.build(Errand::run);
+    }
+    let states = Arc::clone(states);
+    builder.build_with_state(
+        move || Counted::new(&states),
+        |state: &mut Counted, errand: Errand| {
+            state.1 += 1;
+            errand.run()
+        },
+    )
+}
+
+struct OnFnPool {
+    pool: Errands,
+    settings: Settings,
+}
+
+/// Gives an errand to a pool.
+pub(super) fn submit(pool: &Errands, errand: Errand, wait: bool) -> Result<(), Refused> {
+    let answer = if wait { pool.submit(errand) } else { pool.try_submit(errand) };
+    answer.map_err(give_back)
+}
+
+impl Host for OnFnPool {
+    fn submit(&self, errand: Errand, wait: bool) -> Result<(), Refused> {
+        submit(&self.pool, errand, wait)
+    }
+
+    fn spawn(&self, errand: Errand, wait: bool) -> Result<JoinHandle<u64>, Refused> {
+        let answer = if wait { self.pool.spawn(errand) } else { self.pool.try_spawn(errand) };
+        answer.map_err(give_back)
+    }
+
+    fn controls(&self) -> Vec<&Control> {
+        vec![&self.pool]
+    }
+
+    fn stats(&self) -> Stats {
+        self.pool.stats()
+    }
+
+    fn fair(&self) -> &[Refused] {
+        self.settings.fair()
+    }
+
+    fn refuses_end_from_inside(&self) -> bool {
+        is_from_inside(self.pool.drain(), self.pool.wait_idle())
+    }
+
+    fn extra(self: Arc<Self>, books: &Arc<Books>, depth: usize, random: &mut Random) {
+        let (pool, fair) = (self.pool.clone(), self.settings.fair());
+        let patient = self.settings.fair_if_waiting();
+        let host: Arc<dyn Host> = self;
+        let Some(errand) = Errand::any(books, &host, depth, random) else { return };
+        let number = errand.number();
+        match random.below(4) {
+            0 => called(pool.call(errand), number, fair, books, Back::FromGate),
+            1 => {
+                let answer = pool.call_timeout(errand, random.micros(300));
+                called(answer, number, patient, books, Back::Unclear);
+            }
+            2 => called(block_on(pool.call_async(errand)), number, patient, books, Back::FromGate),
+            _ => {
+                let mut call = Box::pin(pool.call_async(errand));
+                if let std::task::Poll::Ready(answer) = poll_once(call.as_mut()) {
+                    called(answer, number, patient, books, Back::FromGate);
+                }
+                drop_unclear(call);
+            }
+        }
+    }
+
+    fn outside(&self, books: &Arc<Books>, random: &mut Random) {
+        let Some(errand) = Errand::alone(books, random) else { return };
+        if let Err(refused) = submit(&self.pool.clone(), errand, false) {
+            books.refused(refused, &AT_ONCE);
+        }
+        if random.once_in(10) {
+            // From outside, it can be waited for.
+            if let Err(left) = self.pool.wait_idle() {
+                books.fault(format!("a wait from outside: {left:?}"));
+            }
+        }
+    }
+}
+
+/// Where a refused argument comes back from.
+#[derive(Clone, Copy)]
+pub(super) enum Back {
+    FromGate,
+    /// From the gate or from the queue.
+    Unclear,
+}
+
+/// What came of a call.
+pub(super) fn called(
+    answer: Result<u64, CallError<Errand>>,
+    number: usize,
+    fair: &[Refused],
+    books: &Books,
+    back: Back,
+) {
+    match (answer, back) {
+        (Ok(value), _) => books.outcome(number, Ok(value)),
+        (Err(CallError::Refused(error)), Back::FromGate) => books.refused(give_back(error), fair),
+        (Err(CallError::Refused(error)), Back::Unclear) => {
+            books.refused(error.reason(), fair);
+            drop_unclear(error.into_task());
+        }
+        (Err(CallError::Cancelled), _) => books.outcome(number, Err(&JoinError::Cancelled)),
+        (Err(CallError::Panicked(panic)), _) => {
+            books.outcome(number, Err(&JoinError::Panicked(panic)));
+        }
+        // It runs on, and has been asked to stop.
+        (Err(_), _) => {}
+    }
+}

@@ -1,0 +1,153 @@
+//! What is done to every pool of futures: many submit, as threads or as tasks of the same runtime, one
+//! disturbs, and then it comes to an end, or its runtime does.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::Instant;
+
+use tokio::runtime::{Builder, Runtime};
+
+use super::threads;
+use crate::async_errand::{AsyncHost, Site};
+use crate::block_on::block_on;
+use crate::books::Books;
+use crate::floor::Floor;
+use crate::plan::{Ending, Plan};
+use crate::random::Random;
+use crate::watch::Watch;
+
+/// A runtime for one phase; its threads end with it.
+pub(super) fn runtime(plan: &Plan, books: &Books) -> Option<Runtime> {
+    let threads = Random::of(plan.seed, 7).within(1, 4);
+    let mut builder = Builder::new_multi_thread();
+    let runtime = builder.worker_threads(threads).thread_name("soak-rt").enable_time().build();
+    runtime.map_err(|error| books.fault(format!("no runtime: {error}"))).ok()
+}
+
+/// Drives a pool through a phase and to its end.
+pub(super) fn drive(
+    plan: &Plan,
+    watch: &Watch,
+    books: &Arc<Books>,
+    runtime: Runtime,
+    host: Arc<dyn AsyncHost>,
+    floor: &Arc<Floor>,
+) {
+    let seen = Arc::downgrade(&host);
+    watch.show(move || seen.upgrade().map(|host| format!("{:?}", host.control().stats())));
+    let site = Site { host, books: Arc::clone(books), floor: Arc::clone(floor), depth: 0 };
+    let by_threads = plan.ending == Ending::EndRuntime || plan.seed.is_multiple_of(2);
+    let runtime = if by_threads {
+        submit_by_threads(plan, watch, &site, runtime)
+    } else {
+        submit_by_tasks(plan, watch, &site, &runtime);
+        Some(runtime)
+    };
+    finish(plan, site);
+    // Without the runtime nothing would run on.
+    watch.await_that(books, "what was accepted runs to its end", || Arc::strong_count(books) == 1);
+    drop(runtime);
+}
+
+fn over(plan: &Plan, books: &Books, begun: Instant) -> bool {
+    books.are_full() || begun.elapsed() >= plan.time
+}
+
+fn submit_by_tasks(plan: &Plan, watch: &Watch, site: &Site, runtime: &Runtime) {
+    let begun = Instant::now();
+    let submitters: Vec<_> = (0..plan.threads as u64)
+        .map(|number| {
+            let (site, watch, plan) = (site.clone(), watch.clone(), plan.clone());
+            runtime.spawn(async move {
+                let mut random = Random::of(plan.seed, number + 1);
+                while !over(&plan, &site.books, begun) {
+                    random = site.act(random).await;
+                    watch.beat();
+                    tokio::task::yield_now().await;
+                }
+            })
+        })
+        .collect();
+    disturb(plan, watch, site, begun);
+    for submitter in submitters {
+        if let Err(error) = block_on(submitter) {
+            site.books.fault(format!("a submitter: {error}"));
+        }
+    }
+}
+
+fn submit_by_threads(plan: &Plan, watch: &Watch, site: &Site, runtime: Runtime) -> Option<Runtime> {
+    let begun = Instant::now();
+    thread::scope(|scope| {
+        for number in 0..plan.threads as u64 {
+            scope.spawn(move || {
+                let mut random = Random::of(plan.seed, number + 1);
+                while !over(plan, &site.books, begun) {
+                    random = if random.once_in(3) {
+                        submit_and_block(site, random)
+                    } else {
+                        block_on(site.act(random))
+                    };
+                    watch.beat();
+                }
+            });
+        }
+        disturb(plan, watch, site, begun);
+        // With everybody still at it.
+        if plan.ending == Ending::EndRuntime {
+            drop(runtime);
+            return None;
+        }
+        Some(runtime)
+    })
+}
+
+fn submit_and_block(site: &Site, mut random: Random) -> Random {
+    let Some(errand) = site.errand(&mut random) else { return random };
+    let number = errand.number();
+    if random.once_in(2) {
+        site.note(site.host.blocking_submit(errand), site.host.fair());
+        return random;
+    }
+    match block_on(Arc::clone(&site.host).spawn(errand)) {
+        Err(refused) => site.note(Err(refused), site.host.fair()),
+        Ok(handle) => {
+            let outcome = match handle.join_timeout(random.micros(2000)) {
+                Ok(outcome) => outcome,
+                Err(handle) => {
+                    site.note_halt();
+                    handle.cancel();
+                    handle.join()
+                }
+            };
+            site.books.outcome(number, outcome.as_ref().copied());
+        }
+    }
+    random
+}
+
+fn disturb(plan: &Plan, watch: &Watch, site: &Site, begun: Instant) {
+    let mut random = Random::new(plan.seed);
+    // A runtime ends in the middle of it.
+    let half = plan.ending == Ending::EndRuntime;
+    let over = || over(plan, &site.books, begun) || (half && begun.elapsed() >= plan.time / 2);
+    while !over() {
+        let control = site.host.control();
+        site.books.sample(control.stats());
+        if plan.disturbed {
+            threads::disturb(plan, &site.books, control, &site.floor, &mut random);
+        }
+        thread::park_timeout(random.micros(500));
+        watch.beat();
+    }
+}
+
+fn finish(plan: &Plan, site: Site) {
+    if plan.ending == Ending::DropHandles {
+        return drop(site);
+    }
+    let mut random = Random::of(plan.seed, 0);
+    let control = site.host.control();
+    threads::end(plan.ending, control, &site.floor, &site.books, &mut random);
+    site.books.compare(control.stats());
+}

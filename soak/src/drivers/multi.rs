@@ -1,0 +1,148 @@
+//! `Multi`: shards of closures or of one function, each disturbed by itself.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use formic::{Balance, BuildError, Control, JoinHandle, Multi, Pool, Refused, Stats};
+
+use super::{fn_pool, groups, pool, threads};
+use crate::books::Books;
+use crate::errand::Errand;
+use crate::floor::Floor;
+use crate::host::{Host, give_back};
+use crate::plan::{Kind, Plan};
+use crate::random::Random;
+use crate::settings::Settings;
+use crate::watch::Watch;
+
+/// A phase with shards.
+pub(crate) fn run(plan: &Plan, watch: &Watch, books: &Arc<Books>) {
+    let floors: Vec<_> = (0..plan.shards).map(|_| Floor::new(plan.settings.capacity)).collect();
+    let states = Arc::new(AtomicUsize::new(0));
+    match build(plan, &floors, &states) {
+        Ok(host) => threads::drive(plan, watch, books, host, &floors),
+        Err(error) => books.fault(format!("the shards could not be built: {error}")),
+    }
+    watch.await_that(books, "every state of a worker is dropped", || {
+        states.load(Ordering::SeqCst) == 0
+    });
+}
+
+fn build(
+    plan: &Plan,
+    floors: &[Arc<Floor>],
+    states: &Arc<AtomicUsize>,
+) -> Result<Arc<dyn Host>, BuildError> {
+    let balance = [Balance::RoundRobin, Balance::LeastLoaded, Balance::PowerOfTwo];
+    let balance = Random::new(plan.seed).any(&balance);
+    let (settings, mut floors) = (plan.settings.clone(), floors.iter());
+    let mut floor = || floors.next().cloned().unwrap_or_default();
+    if plan.kind == Kind::MultiFn {
+        let make = || fn_pool::build(plan, &floor(), states);
+        return Ok(Arc::new(OnFnShards(Multi::try_new(plan.shards, make, balance)?, settings)));
+    }
+    let make = || plan.settings.on_threads(Pool::builder(), &floor()).build();
+    Ok(Arc::new(OnShards(Multi::try_new(plan.shards, make, balance)?, settings)))
+}
+
+struct OnShards(Multi<Pool>, Settings);
+
+struct OnFnShards(Multi<fn_pool::Errands>, Settings);
+
+/// What is the same for shards of any kind.
+macro_rules! shards {
+    () => {
+        fn submit(&self, errand: Errand, wait: bool) -> Result<(), Refused> {
+            let task = self.task(errand);
+            let answer = if wait { self.0.submit(task) } else { self.0.try_submit(task) };
+            answer.map_err(give_back)
+        }
+
+        fn controls(&self) -> Vec<&Control> {
+            self.0.shards().iter().map(|shard| &**shard).collect()
+        }
+
+        fn stats(&self) -> Stats {
+            self.0.stats()
+        }
+
+        fn fair(&self) -> &[Refused] {
+            self.1.fair()
+        }
+
+        fn refuses_end_from_inside(&self) -> bool {
+            let one = |errors: formic::ShardErrors<formic::StillRunning>| {
+                errors.iter().any(|(_, left)| left.from_inside())
+            };
+            self.0.drain().is_err_and(one) && self.0.wait_idle().is_err_and(one)
+        }
+    };
+}
+
+impl OnShards {
+    fn task(&self, errand: Errand) -> impl FnOnce() + Send + 'static {
+        move || _ = errand.run()
+    }
+}
+
+impl OnFnShards {
+    fn task(&self, errand: Errand) -> Errand {
+        errand
+    }
+}
+
+impl Host for OnShards {
+    shards!();
+
+    fn spawn(&self, errand: Errand, wait: bool) -> Result<JoinHandle<u64>, Refused> {
+        let task = move || errand.run();
+        let answer = if wait { self.0.spawn(task) } else { self.0.try_spawn(task) };
+        answer.map_err(give_back)
+    }
+
+    fn extra(self: Arc<Self>, books: &Arc<Books>, depth: usize, random: &mut Random) {
+        // A task that waits at the gate of another shard may wait for itself, so only from outside.
+        if depth == 0 {
+            let (pool, fair) = (self.0.next().clone(), self.1.fair());
+            groups::any(&pool, &(self as Arc<dyn Host>), fair, books, depth, random);
+        }
+    }
+
+    fn outside(&self, books: &Arc<Books>, random: &mut Random) {
+        let Some(errand) = Errand::alone(books, random) else { return };
+        let shard = &self.0.shards()[random.below(self.0.shards().len())];
+        if let Err(refused) = pool::submit(shard, errand, true) {
+            books.refused(refused, self.fair());
+        }
+        if random.once_in(20) {
+            drop(self.0.clone().wait_idle());
+        }
+    }
+}
+
+impl Host for OnFnShards {
+    shards!();
+
+    fn spawn(&self, errand: Errand, wait: bool) -> Result<JoinHandle<u64>, Refused> {
+        let answer = if wait { self.0.spawn(errand) } else { self.0.try_spawn(errand) };
+        answer.map_err(give_back)
+    }
+
+    fn extra(self: Arc<Self>, books: &Arc<Books>, depth: usize, random: &mut Random) {
+        if depth == 0 {
+            let (shard, fair) = (self.0.next().clone(), self.1.fair());
+            let host: Arc<dyn Host> = self;
+            let Some(errand) = Errand::any(books, &host, depth, random) else { return };
+            let number = errand.number();
+            fn_pool::called(shard.call(errand), number, fair, books, fn_pool::Back::FromGate);
+        }
+    }
+
+    fn outside(&self, books: &Arc<Books>, random: &mut Random) {
+        let Some(errand) = Errand::alone(books, random) else { return };
+        let shard = &self.0.shards()[random.below(self.0.shards().len())];
+        if let Err(refused) = fn_pool::submit(shard, errand, true) {
+            books.refused(refused, self.fair());
+        }
+    }
+}

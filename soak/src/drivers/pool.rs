@@ -1,0 +1,131 @@
+//! `Pool`: closures, permits, and clones that come and go.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+
+use formic::{Control, JoinHandle, Permit, Pool, Refused, Stats, WhenFull};
+
+use super::{groups, threads};
+use crate::block_on::{block_on, poll_once};
+use crate::books::Books;
+use crate::errand::Errand;
+use crate::floor::Floor;
+use crate::host::{AT_ONCE, Host, give_back, is_from_inside, treat};
+use crate::plan::Plan;
+use crate::random::Random;
+use crate::settings::Settings;
+use crate::watch::Watch;
+
+/// A phase with a pool of closures.
+pub(crate) fn run(plan: &Plan, watch: &Watch, books: &Arc<Books>) {
+    let floor = Floor::new(plan.settings.capacity);
+    let builder = plan.settings.on_threads(Pool::builder(), &floor);
+    match builder.build() {
+        Ok(pool) => {
+            let host = Arc::new(OnPool { pool, settings: plan.settings.clone() });
+            threads::drive(plan, watch, books, host, &[floor]);
+        }
+        Err(error) => books.fault(format!("the pool could not be built: {error}")),
+    }
+}
+
+struct OnPool {
+    pool: Pool,
+    settings: Settings,
+}
+
+/// Gives a closure to a pool.
+pub(super) fn submit(pool: &Pool, errand: Errand, wait: bool) -> Result<(), Refused> {
+    let task = move || _ = errand.run();
+    let answer = if wait { pool.submit(task) } else { pool.try_submit(task) };
+    answer.map_err(give_back)
+}
+
+/// The same with a handle.
+pub(super) fn spawn(pool: &Pool, errand: Errand, wait: bool) -> Result<JoinHandle<u64>, Refused> {
+    let task = move || errand.run();
+    let answer = if wait { pool.spawn(task) } else { pool.try_spawn(task) };
+    answer.map_err(give_back)
+}
+
+impl Host for OnPool {
+    fn submit(&self, errand: Errand, wait: bool) -> Result<(), Refused> {
+        submit(&self.pool, errand, wait)
+    }
+
+    fn spawn(&self, errand: Errand, wait: bool) -> Result<JoinHandle<u64>, Refused> {
+        spawn(&self.pool, errand, wait)
+    }
+
+    fn controls(&self) -> Vec<&Control> {
+        vec![&self.pool]
+    }
+
+    fn stats(&self) -> Stats {
+        self.pool.stats()
+    }
+
+    fn fair(&self) -> &[Refused] {
+        self.settings.fair()
+    }
+
+    fn refuses_end_from_inside(&self) -> bool {
+        is_from_inside(self.pool.drain(), self.pool.wait_idle())
+    }
+
+    fn extra(self: Arc<Self>, books: &Arc<Books>, depth: usize, random: &mut Random) {
+        let pool = self.pool.clone();
+        let fair = self.settings.fair();
+        groups::any(&pool, &(self as Arc<dyn Host>), fair, books, depth, random);
+    }
+
+    fn outside(&self, books: &Arc<Books>, random: &mut Random) {
+        let fair = fair_for_permits(&self.settings);
+        match random.below(10) {
+            0 => drop(self.pool.wait_idle()),
+            1 => drop(poll_once(pin!(self.pool.wait_idle_async()))),
+            2 => use_permit(self.pool.try_admit(), &AT_ONCE, books, random),
+            3 | 4 => use_permit(self.pool.admit(), fair, books, random),
+            5 | 6 => use_permit(self.pool.admit_timeout(random.micros(300)), fair, books, random),
+            7 => use_permit(block_on(self.pool.admit_async()), fair, books, random),
+            _ => {
+                // Given up while it waits: neither accepted nor refused.
+                if let Poll::Ready(permit) = poll_once(pin!(self.pool.admit_async())) {
+                    use_permit(permit, fair, books, random);
+                }
+            }
+        }
+    }
+}
+
+fn fair_for_permits(settings: &Settings) -> &'static [Refused] {
+    match settings.when_full {
+        WhenFull::Wait => settings.fair_if_waiting(),
+        _ => &[Refused::Closed, Refused::TimedOut, Refused::Full],
+    }
+}
+
+fn use_permit(
+    permit: Result<Permit<'_>, Refused>,
+    fair: &[Refused],
+    books: &Arc<Books>,
+    random: &mut Random,
+) {
+    let permit = match permit {
+        Ok(permit) => permit,
+        Err(refused) => return books.turned_away(refused, fair),
+    };
+    let Some(errand) = Errand::alone(books, random) else { return };
+    match random.below(3) {
+        0 => {
+            let number = errand.number();
+            treat(permit.spawn(move || errand.run()), number, books, random);
+        }
+        1 => permit.submit(move || _ = errand.run()),
+        _ => {
+            drop(permit);
+            crate::books::give_up(errand);
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! What is done to every pool of threads: many submit, one disturbs, and then it comes to an end.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::Instant;
+
+use formic::{Control, PrestartError};
+
+use crate::block_on::{block_on, poll_once};
+use crate::books::Books;
+use crate::floor::Floor;
+use crate::host::{Host, act};
+use crate::plan::{Ending, Plan};
+use crate::random::Random;
+use crate::watch::Watch;
+
+/// Drives a pool, or shards with a floor each, through a phase and to its end.
+pub(crate) fn drive(
+    plan: &Plan,
+    watch: &Watch,
+    books: &Arc<Books>,
+    host: Arc<dyn Host>,
+    floors: &[Arc<Floor>],
+) {
+    let seen = Arc::downgrade(&host);
+    watch.show(move || seen.upgrade().map(|host| format!("{:?}", all_stats(&*host))));
+    let end = Instant::now() + plan.time;
+    let over = || books.are_full() || Instant::now() >= end;
+    thread::scope(|scope| {
+        for number in 0..plan.threads {
+            let (host, over) = (&host, &over);
+            scope.spawn(move || {
+                let mut random = Random::of(plan.seed, number as u64 + 1);
+                while !over() {
+                    act(host, books, &mut random);
+                    watch.beat();
+                }
+            });
+        }
+        let mut random = Random::new(plan.seed);
+        while plan.disturbed && !over() {
+            let number = random.below(floors.len());
+            disturb(plan, books, host.controls()[number], &floors[number], &mut random);
+            thread::park_timeout(random.micros(500));
+            watch.beat();
+        }
+    });
+    finish(plan, books, host, floors);
+}
+
+fn all_stats(host: &dyn Host) -> Vec<formic::Stats> {
+    host.controls().into_iter().map(Control::stats).collect()
+}
+
+/// Whatever an owner may do to a pool while it is used.
+pub(super) fn disturb(
+    plan: &Plan,
+    books: &Books,
+    control: &Control,
+    floor: &Floor,
+    random: &mut Random,
+) {
+    match random.below(20) {
+        0..10 => resize(control, floor, plan.settings.another_capacity(random), books),
+        10..12 => discard(control, books),
+        12..14 => prestart(control, random.within(1, 8), books),
+        14 => drop(poll_once(pin!(control.wait_idle_async()))),
+        15 => drop(control.drain_timeout(random.micros(300))),
+        16 => drop(poll_once(pin!(control.drain_async()))),
+        17 => control.close(),
+        18 => drained(control.drain(), floor, books),
+        _ => drained(block_on(control.drain_async()), floor, books),
+    }
+    // One that is closed and not at its end stays so for a while.
+    drop(control.reopen());
+}
+
+fn resize(control: &Control, floor: &Floor, to: usize, books: &Books) {
+    let change = || match control.resize(to) {
+        Ok(()) if control.capacity() == to => {}
+        answer => books.fault(format!("a resize to {to}: {answer:?}, {:?}", control.stats())),
+    };
+    // Of futures, those that run count as workers.
+    floor.resize(to, change, || control.stats().workers <= to);
+}
+
+fn discard(control: &Control, books: &Books) {
+    books.discarded.fetch_add(control.discard() as u64, Ordering::SeqCst);
+}
+
+fn prestart(control: &Control, workers: usize, books: &Books) {
+    if let Err(PrestartError::Thread(error)) = control.prestart(workers) {
+        books.fault(format!("a thread could not be started: {error}"));
+    }
+}
+
+/// After a drain no thread is left, not even one that drops its thread-locals.
+fn drained(answer: Result<(), formic::StillRunning>, floor: &Floor, books: &Books) {
+    if let Err(left) = answer {
+        books.fault(format!("a drain from outside: {left:?}"));
+    }
+    if floor.threads() > 0 {
+        books.fault(format!("{} threads are left after a drain", floor.threads()));
+    }
+}
+
+fn finish(plan: &Plan, books: &Books, host: Arc<dyn Host>, floors: &[Arc<Floor>]) {
+    if plan.ending == Ending::DropHandles {
+        return drop(host);
+    }
+    let mut random = Random::of(plan.seed, 0);
+    for (control, floor) in host.controls().into_iter().zip(floors) {
+        end(plan.ending, control, floor, books, &mut random);
+    }
+    books.compare(host.stats());
+    books.compare_discarded();
+}
+
+pub(super) fn end(
+    ending: Ending,
+    control: &Control,
+    floor: &Floor,
+    books: &Books,
+    random: &mut Random,
+) {
+    match ending {
+        Ending::DrainAsync => return drained(block_on(control.drain_async()), floor, books),
+        Ending::Discard => discard(control, books),
+        Ending::Deadlines => {
+            let in_time = (0..5).any(|_| control.drain_timeout(random.micros(500)).is_ok());
+            if !in_time {
+                discard(control, books);
+            }
+        }
+        _ => {}
+    }
+    drained(control.drain(), floor, books);
+}

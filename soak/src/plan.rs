@@ -1,0 +1,92 @@
+//! The plan of a phase: all that is decided before it begins, from the seed and its number.
+
+use std::time::Duration;
+
+use crate::random::Random;
+use crate::settings::Settings;
+
+/// What is driven in a phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Pool,
+    FnPool,
+    FnPoolWithState,
+    Multi,
+    MultiFn,
+    AsyncPool,
+    AsyncFnPool,
+    Semaphore,
+}
+
+const KINDS: [Kind; 8] = [
+    Kind::Pool,
+    Kind::AsyncPool,
+    Kind::FnPool,
+    Kind::AsyncFnPool,
+    Kind::FnPoolWithState,
+    Kind::Multi,
+    Kind::Semaphore,
+    Kind::MultiFn,
+];
+
+/// How a phase ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// By a drain that waits.
+    Drain,
+    /// By a drain that is awaited.
+    DrainAsync,
+    /// By drains with a deadline; what is left after some of them is discarded.
+    Deadlines,
+    /// All waiting tasks are discarded first.
+    Discard,
+    /// The handles are dropped, and what was accepted runs on.
+    DropHandles,
+    /// The runtime is shut down under a pool of futures; any other is drained.
+    EndRuntime,
+}
+
+/// One phase.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub(crate) number: u64,
+    pub(crate) kind: Kind,
+    pub(crate) seed: u64,
+    /// Those who submit.
+    pub(crate) threads: usize,
+    /// It ends after this time, or when so many tasks have been made.
+    pub(crate) time: Duration,
+    pub(crate) tasks: usize,
+    pub(crate) settings: Settings,
+    pub(crate) shards: usize,
+    /// Whether it is resized, drained and reopened while it works.
+    pub(crate) disturbed: bool,
+    pub(crate) ending: Ending,
+}
+
+impl Plan {
+    /// Phase `number` of a run with this seed.
+    pub(crate) fn new(seed: u64, number: u64) -> Self {
+        let mut random = Random::of(seed, number + 1);
+        let most = random.any(&[2, 4, 8, 64]);
+        Plan {
+            number,
+            kind: KINDS[(number % KINDS.len() as u64) as usize],
+            seed: random.next(),
+            threads: random.within(2, most),
+            time: Duration::from_millis(random.within(20, 250) as u64),
+            tasks: random.within(100, 40_000),
+            settings: Settings::any(&mut random),
+            shards: random.within(1, 4),
+            disturbed: random.below(4) > 0,
+            ending: random.any(&[
+                Ending::Drain,
+                Ending::DrainAsync,
+                Ending::Deadlines,
+                Ending::Discard,
+                Ending::DropHandles,
+                Ending::EndRuntime,
+            ]),
+        }
+    }
+}
