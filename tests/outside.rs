@@ -1,0 +1,205 @@
+//! Faults from outside: the operating system refuses threads, the memory is limited, the process ends.
+//! Each happens in a child process, which is this test binary again.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+mod common;
+
+use std::process::{Command, ExitStatus, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use common::{Door, PATIENCE, hold_workers};
+use formic::{BuildError, Pool, Refused};
+
+/// Says to a child what it is to do.
+const PART: &str = "FORMIC_OUTSIDE";
+
+/// A stack that fits into the memory of a child a few times only.
+const STACK: usize = 256 << 20;
+
+/// The memory a child may map: some stacks and what else it needs.
+const LIMIT_KIB: usize = 2 << 20;
+
+/// Whether this process is a child that is to play this part.
+fn plays(part: &str) -> bool {
+    std::env::var(PART).is_ok_and(|played| played == part)
+}
+
+/// The test `part` again, in a process of its own, under a limit of memory if there is one.
+fn child(part: &str, limit_kib: Option<usize>) -> Command {
+    let binary = std::env::current_exe().unwrap();
+    let mut command = Command::new("sh");
+    let limit = limit_kib.map_or(String::new(), |kib| format!("ulimit -v {kib} || exit 77; "));
+    command.args(["-c", &format!("{limit}exec \"$0\" \"$@\"")]).arg(binary);
+    command.args([part, "--exact", "--nocapture", "--test-threads=1"]);
+    command.env(PART, part).env("RUST_BACKTRACE", "0").stdin(Stdio::null());
+    command
+}
+
+/// Runs it to its end, which must come soon.
+fn end_of(mut command: Command) -> Output {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut running = command.spawn().unwrap();
+    let deadline = Instant::now() + PATIENCE;
+    while running.try_wait().unwrap().is_none() {
+        if Instant::now() >= deadline {
+            running.kill().unwrap();
+            panic!("the child hangs: {:?}", running.wait_with_output());
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    running.wait_with_output().unwrap()
+}
+
+/// Whether the limit could not be set, which is said and no failure.
+fn is_skipped(status: ExitStatus) -> bool {
+    let skipped = status.code() == Some(77);
+    if skipped {
+        println!("skipped: the shell cannot limit the memory of a process here");
+    }
+    skipped
+}
+
+#[track_caller]
+fn succeeds(part: &str, limit_kib: Option<usize>) {
+    let output = end_of(child(part, limit_kib));
+    if !is_skipped(output.status) {
+        assert!(output.status.success(), "{output:?}");
+    }
+}
+
+/// Takes what memory is left for stacks, so that not one more thread can be started.
+fn exhaust_threads() -> Vec<Pool> {
+    let mut pools = Vec::new();
+    loop {
+        let builder = Pool::builder().workers(1..=1).stack_size(STACK).keep_alive(None);
+        match builder.build() {
+            Ok(pool) => pools.push(pool),
+            Err(BuildError::Thread(_)) => return pools,
+            Err(error) => panic!("{error}"),
+        }
+        assert!(pools.len() < 1000, "the limit is none");
+    }
+}
+
+#[test]
+fn a_pool_without_any_worker_says_so() {
+    let part = "a_pool_without_any_worker_says_so";
+    if !plays(part) {
+        return succeeds(part, Some(LIMIT_KIB));
+    }
+    let others = exhaust_threads();
+    let pool = Pool::builder().workers(2).stack_size(STACK).build().unwrap();
+    let error = pool.submit(|| ()).unwrap_err();
+    assert_eq!(error.reason(), Refused::NoWorker);
+    (error.into_task())();
+    assert_eq!(pool.try_submit(|| ()).unwrap_err().reason(), Refused::NoWorker);
+    assert!(pool.prestart(1).is_err());
+    let stats = pool.stats();
+    assert_eq!((stats.accepted, stats.refused, stats.workers), (0, 2, 0), "{stats:?}");
+    // When there is memory again there are workers again.
+    others.iter().for_each(|other| other.drain().unwrap());
+    assert_eq!(pool.spawn(|| 6 * 7).unwrap().join().unwrap(), 42);
+    pool.drain().unwrap();
+}
+
+#[test]
+fn a_pool_with_fewer_workers_than_it_may_have_is_only_slower() {
+    let part = "a_pool_with_fewer_workers_than_it_may_have_is_only_slower";
+    if !plays(part) {
+        return succeeds(part, Some(LIMIT_KIB));
+    }
+    let pool = Pool::builder().workers(64).stack_size(STACK).queue(16).build().unwrap();
+    let most = Arc::new(AtomicUsize::new(0));
+    for _ in 0..500 {
+        let (most, inside) = (Arc::clone(&most), pool.clone());
+        let task = move || {
+            most.fetch_max(inside.workers(), Ordering::Relaxed);
+            std::thread::yield_now();
+        };
+        pool.submit(task).unwrap();
+    }
+    pool.drain().unwrap();
+    assert_eq!(pool.stats().completed, 500);
+    let most = most.load(Ordering::Relaxed);
+    assert!((1..16).contains(&most), "{most} stacks fit into the limit");
+}
+
+/// The memory in use, in KiB.
+fn resident() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+#[test]
+fn a_bounded_queue_keeps_a_fast_producer_from_filling_the_memory() {
+    let part = "a_bounded_queue_keeps_a_fast_producer_from_filling_the_memory";
+    if !plays(part) {
+        return succeeds(part, None);
+    }
+    let (pool, door) = (Pool::builder().workers(1).queue(100).build().unwrap(), Door::new());
+    hold_workers(&pool, &door, 1);
+    let before = resident();
+    let mut refused = 0;
+    // A gigabyte, if all of it were kept.
+    for _ in 0..100_000 {
+        let load = vec![1_u8; 10_000];
+        refused += usize::from(pool.try_submit(move || drop(load)).is_err());
+    }
+    let grown = resident().saturating_sub(before);
+    assert_eq!((refused, pool.queued()), (99_900, 100));
+    assert!(grown < 50_000, "{grown} KiB for a hundred tasks of ten kilobytes");
+    // One that waits is held up instead, and its task with it.
+    let timed_out = pool.admit_timeout(Duration::from_millis(1)).unwrap_err();
+    assert_eq!(timed_out, Refused::TimedOut);
+    door.open();
+    pool.drain().unwrap();
+}
+
+/// A pool that never comes to its end: its only worker is stuck, and its queue is full.
+fn stuck_pool() -> Pool {
+    let (pool, door) = (Pool::builder().workers(1).queue(3).build().unwrap(), Door::new());
+    hold_workers(&pool, &door, 1);
+    while pool.try_submit(|| ()).is_ok() {}
+    pool
+}
+
+#[test]
+fn a_process_exits_at_once_while_tasks_run_and_wait() {
+    let part = "a_process_exits_at_once_while_tasks_run_and_wait";
+    if plays(part) {
+        let pool = stuck_pool();
+        // And one who waits for a place.
+        let waiting = pool.clone();
+        std::thread::spawn(move || waiting.submit(|| ()));
+        common::eventually("somebody waits", || pool.waiting() == 1);
+        std::process::exit(42);
+    }
+    assert_eq!(end_of(child(part, None)).status.code(), Some(42));
+}
+
+#[test]
+fn a_process_returns_from_main_while_tasks_run_and_wait() {
+    let part = "a_process_returns_from_main_while_tasks_run_and_wait";
+    if plays(part) {
+        // The main thread of the child returns when its only test has; the worker is still stuck. The
+        // last handle is dropped here, which does not wait.
+        return drop(stuck_pool());
+    }
+    assert_eq!(end_of(child(part, None)).status.code(), Some(0));
+}
+
+#[test]
+fn a_global_pool_does_not_keep_the_process() {
+    let part = "a_global_pool_does_not_keep_the_process";
+    if plays(part) {
+        let door = Door::new();
+        hold_workers(formic::global(), &door, 1);
+        return;
+    }
+    assert_eq!(end_of(child(part, None)).status.code(), Some(0));
+}
