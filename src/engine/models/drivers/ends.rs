@@ -28,6 +28,18 @@ fn a_running_future_is_completed_or_cancelled() {
 }
 
 #[test]
+fn a_waiting_future_is_woken_to_be_cancelled() {
+    explore(|| {
+        let pool = pool(1, Start::Thread, settings(1, 8));
+        let task = spawn(&pool, pending());
+        assert!(task.cancel());
+        assert_eq!(outcome(task), None);
+        drain(&pool);
+        assert_eq!(ended(&pool), (0, 1));
+    });
+}
+
+#[test]
 fn a_dropped_submission_gives_its_place_back() {
     explore(|| {
         let pool = pool(1, Start::ByHand, settings(1, 0));

@@ -1,7 +1,6 @@
 //! Models of tasks that are taken in by the one that awaits them: each is run once, by somebody.
 
 use std::future::poll_fn;
-use std::pin::pin;
 
 use super::*;
 use crate::error::JoinError;
@@ -192,6 +191,45 @@ fn the_last_driver_goes_when_what_was_taken_in_has_ended_elsewhere() {
     });
 }
 
+/// Wakes the task that it is a part of, and notes that this part is to be polled.
+struct Part {
+    woken: StdMutex<bool>,
+    whole: Waker,
+}
+
+impl Wake for Part {
+    fn wake(self: Arc<Self>) {
+        *self.woken.lock().unwrap() = true;
+        self.whole.wake_by_ref();
+    }
+}
+
+/// Awaits all of them, and polls none that was not woken.
+async fn sum_of_woken(handles: [JoinHandle<usize>; 2]) -> usize {
+    let mut parts = Vec::new();
+    let mut handles = handles.map(Some);
+    let mut sum = 0;
+    poll_fn(move |context| {
+        if parts.is_empty() {
+            let part = || Part { woken: StdMutex::new(true), whole: context.waker().clone() };
+            parts.extend([Arc::new(part()), Arc::new(part())]);
+        }
+        for (handle, part) in handles.iter_mut().zip(&parts) {
+            let woken = std::mem::take(&mut *part.woken.lock().unwrap());
+            let waker = Waker::from(Arc::clone(part));
+            if let Some(waiting) = handle
+                && woken
+                && let Poll::Ready(value) = Pin::new(waiting).poll(&mut Context::from_waker(&waker))
+            {
+                sum += value.unwrap();
+                *handle = None;
+            }
+        }
+        if handles.iter().all(Option::is_none) { Poll::Ready(sum) } else { Poll::Pending }
+    })
+    .await
+}
+
 #[test]
 fn whoever_wants_the_seat_is_woken_when_it_is_free() {
     explore(|| {
@@ -200,27 +238,9 @@ fn whoever_wants_the_seat_is_woken_when_it_is_free() {
         let (event, its) = (Event::default(), Arc::clone(&pool));
         let awaited = event.clone();
         submit(&pool, async move {
-            let mut first = pin!(JoinHandle::new(spawn(&its, awaited)));
-            let mut second = pin!(JoinHandle::new(spawn(&its, async { 10 })));
+            let tasks = [spawn(&its, awaited), spawn(&its, async { 10 })];
             its.close();
-            // The first one has the seat, and is asked after the second from then on.
-            let (mut begun, mut sum, mut left) = (false, 0, (true, true));
-            poll_fn(|context| {
-                for turn in 0..2 {
-                    let is_first = (turn == 0) != begun;
-                    let (task, left) = match is_first {
-                        true => (first.as_mut(), &mut left.0),
-                        false => (second.as_mut(), &mut left.1),
-                    };
-                    if *left && let Poll::Ready(outcome) = task.poll(context) {
-                        *left = false;
-                        sum += outcome.unwrap();
-                    }
-                }
-                begun = true;
-                if left == (false, false) { Poll::Ready(()) } else { Poll::Pending }
-            })
-            .await;
+            let sum = sum_of_woken(tasks.map(JoinHandle::new)).await;
             assert_eq!(sum, 11);
             sum
         });
