@@ -125,9 +125,12 @@ fn a_child_runs_on_while_the_handle_is_kept_and_not_polled() {
                     sender.send(7).unwrap();
                 });
                 let mut child = child.await.unwrap();
-                assert!(poll_once(pin!(&mut child)).is_pending());
+                let looked = poll_once(pin!(&mut child));
                 let value = receiver.await.unwrap();
-                child.await.unwrap();
+                // It may have been through when it was looked at.
+                if looked.is_pending() {
+                    child.await.unwrap();
+                }
                 value
             });
             let parent = parent.await.unwrap();
