@@ -1,6 +1,7 @@
 //! Models of waking: no future that is woken, and no task that is queued, is left lying.
 
 use super::*;
+use crate::engine::cell::{self, Polled};
 
 #[test]
 fn a_woken_future_is_polled_again() {
@@ -63,6 +64,47 @@ fn a_future_is_polled_by_one_driver_at_a_time() {
         helper.join().unwrap();
         assert!(one.polls() + two.polls() <= 4, "nobody polls it who was not asked to");
         assert_eq!((ended(&pool), drops.count()), ((1, 0), 1));
+    });
+}
+
+/// Polls whatever is ready on a list. How many ended.
+fn poll_ready(list: &Arc<List>, inside: &AtomicUsize) -> usize {
+    let mut ended = 0;
+    while let Some(cell) = list.next(None) {
+        let polled = cell::poll(&cell, |poll| {
+            assert_eq!(inside.fetch_add(1, Ordering::Relaxed), 0, "nobody else polls it");
+            let end = poll();
+            inside.fetch_sub(1, Ordering::Relaxed);
+            end
+        });
+        match polled {
+            Polled::Waits => {}
+            Polled::Again => list.push_ready(cell.header().index()),
+            Polled::Ended(end) => {
+                assert_eq!(end, End::Completed);
+                list.remove(&cell);
+                ended += 1;
+            }
+        }
+    }
+    ended
+}
+
+#[test]
+fn a_cell_is_polled_by_one_at_a_time() {
+    explore(|| {
+        let (board, event) = (Board::new(1), Event::default());
+        let (list, inside) = (Arc::clone(board.list(0)), Arc::new(AtomicUsize::new(0)));
+        let Job::Bare(cell) = bare(event.clone()) else { unreachable!("it has no handle") };
+        list.add(&mut vec![cell]);
+        let (its_list, its_inside) = (Arc::clone(&list), Arc::clone(&inside));
+        let other = thread::spawn(move || poll_ready(&its_list, &its_inside));
+        let waker = thread::spawn(move || event.happen());
+        let mut ended = poll_ready(&list, &inside);
+        waker.join().unwrap();
+        ended += other.join().unwrap();
+        ended += poll_ready(&list, &inside);
+        assert_eq!(ended, 1);
     });
 }
 
