@@ -118,6 +118,10 @@ impl<T: Send + 'static, R: Send + 'static> Work for Calls<T, R> {
         Hands::Drivers(self.board.drivers())
     }
 
+    fn nudge(&self) {
+        self.board.wake_all();
+    }
+
     fn start(engine: &Arc<Engine<Self>>, index: usize) -> io::Result<()> {
         runtime::start_driver(engine, index, &engine.work().runtime)
     }

@@ -136,6 +136,10 @@ impl Work for Futures {
         Hands::Drivers(self.board.drivers())
     }
 
+    fn nudge(&self) {
+        self.board.wake_all();
+    }
+
     fn start(engine: &Arc<Engine<Self>>, index: usize) -> io::Result<()> {
         runtime::start_driver(engine, index, &engine.work().runtime)
     }

@@ -167,7 +167,7 @@ impl Header {
     }
 
     /// Somebody wakes it.
-    fn wake(&self) {
+    pub(crate) fn wake(&self) {
         let mut seen = self.state.load(Ordering::Acquire);
         loop {
             let next = match seen {

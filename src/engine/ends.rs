@@ -104,9 +104,14 @@ impl<W: Work> Engine<W> {
         if !crew.closed {
             self.lane.set_places(places);
         }
+        let shrinks = capacity < crew.limits.capacity;
         crew.resize(capacity, &mut acts);
         drop(crew);
         self.perform(acts);
+        if shrinks {
+            // Who relied on a place for the task that it awaits may have to take it in now.
+            self.work.nudge();
+        }
     }
 
     /// Starts workers until there are `workers`, as far as the capacity goes.

@@ -69,6 +69,14 @@ impl Board {
         &self.lists[number]
     }
 
+    /// Wakes every future.
+    pub(crate) fn wake_all(&self) {
+        for list in &self.lists {
+            let cells: Vec<_> = lock(&list.state).cells.iter().flatten().cloned().collect();
+            cells.iter().for_each(|cell| cell.header().wake());
+        }
+    }
+
     /// Takes a ready cell off the list of another driver than `number`.
     pub(crate) fn steal(&self, number: usize) -> Option<Arc<dyn Runnable>> {
         let count = self.lists.len();

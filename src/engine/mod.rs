@@ -90,6 +90,9 @@ pub(crate) trait Work: Send + Sync + Sized + 'static {
         Hands::Threads
     }
 
+    /// Has every task that runs look again whether what it waits for can go on by itself.
+    fn nudge(&self) {}
+
     /// Starts a worker for a place of the roster.
     fn start(engine: &Arc<Engine<Self>>, index: usize) -> io::Result<()>;
 
