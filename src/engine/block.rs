@@ -10,7 +10,7 @@ use super::sync::Place;
 
 /// How many cells a block has. A worker on the lane asks the lock for its next block once per so
 /// many tasks; models use the smallest number that has a next cell.
-pub(crate) const CELLS: usize = if cfg!(loom) { 2 } else { 64 };
+pub(crate) const CELLS: usize = if cfg!(loom) { 2 } else { 256 };
 
 /// [`CELLS`] places for jobs. Aligned so that a cell of 64 bytes is one cache line.
 #[repr(align(64))]

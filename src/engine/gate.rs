@@ -8,13 +8,15 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::block::CELLS;
 use super::crew::{Acts, Crew};
 use super::roster::Duty;
 use super::wait::{LOOK, Mood, Verdict, Waiter};
 
 /// How long the first of the waiting threads rests before it looks for itself.
 pub(crate) const DOZE: Duration = Duration::from_millis(2);
+
+/// A queue that workers run dry in no time if they are not looked after.
+const SMALL_QUEUE: usize = if cfg!(loom) { 8 } else { 256 };
 
 /// The part of the gate that lives under the lock.
 ///
@@ -250,7 +252,7 @@ impl<J> Crew<J> {
         match self.gate.first_mood() {
             Some(Mood::Parked) => true,
             Some(Mood::Dozing | Mood::Looking) => {
-                !self.pace.is_short() && self.limits.queue < 4 * CELLS
+                !self.pace.is_short() && self.limits.queue < SMALL_QUEUE
             }
             None => false,
         }

@@ -10,7 +10,7 @@ use super::lane::{Claim, Lane, Tally};
 use super::sync::Arc;
 
 /// How many empty blocks are kept for later, if the pool reserved no more.
-const SPARE_BLOCKS: usize = 16;
+const SPARE_BLOCKS: usize = 4;
 
 /// The part of the line that lives under the lock.
 pub(crate) struct Line<J> {

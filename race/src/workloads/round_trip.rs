@@ -3,7 +3,7 @@
 use std::hint;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::histogram::Histogram;
 use super::tiny::SETTLE;
@@ -16,8 +16,10 @@ use crate::failure::Failure;
 use crate::measure::{Sample, Stopwatch};
 use crate::yardstick::{Column, Decides, Yardstick};
 
-/// Enough for a pool to have started its threads and for the caches to be warm.
-const WARM_UP: u64 = 100;
+/// Enough for a pool to have started its threads, for the caches to be warm, and for the system to
+/// have spread the threads over the cores: two that begin on the same one can stay there for tens of
+/// milliseconds, whatever the pool, because each gives it up to the other all the time.
+const WARM_UP: Duration = Duration::from_millis(100);
 
 const YARDSTICK: Yardstick = Yardstick {
     decides: Decides::Named("mean_ns"),
@@ -84,8 +86,12 @@ fn run<C: Caller>(
 ) -> Result<Sample, Failure> {
     let contender = build(params)?;
     thread::sleep(SETTLE);
-    for index in 0..WARM_UP.min(params.tasks) {
+    let begin = Instant::now();
+    for index in 0..params.tasks {
         contender.call(argument(index))?;
+        if begin.elapsed() > WARM_UP {
+            break;
+        }
     }
 
     let histogram = Histogram::leaked();
