@@ -14,8 +14,10 @@
 use std::any::Any;
 use std::cell::RefCell;
 use std::future::Future;
+use std::mem::ManuallyDrop;
 use std::panic::Location;
 use std::pin::Pin;
+use std::ptr::NonNull;
 use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Context, Poll, Wake, Waker};
 
@@ -68,11 +70,11 @@ pub(crate) type Stock<F> = Mutex<Vec<Arc<Cell<F>>>>;
 pub(crate) trait Runnable: Any + Send + Sync {
     fn header(&self) -> &Header;
 
-    /// Polls the future with the cell's own waker. Its end, if it has come. May panic.
-    fn poll(self: Arc<Self>) -> Option<End>;
+    /// What wakes the cell.
+    fn waker(self: Arc<Self>) -> Waker;
 
-    /// Polls the future for somebody else. May panic.
-    fn poll_for(&self, context: &mut Context<'_>) -> Option<End>;
+    /// Polls the future. Its end, if it has come. May panic.
+    fn poll(&self, context: &mut Context<'_>) -> Option<End>;
 
     /// Has it counted as run by somebody who joins it, or not.
     fn set_adopted(&self, adopted: bool) {
@@ -111,7 +113,8 @@ loom::thread_local! {
 
 /// What a thread polls: a cell of a list, or one that was taken in and has this seat.
 enum Current {
-    Listed(Arc<dyn Runnable>),
+    /// Not counted, because this is done for each poll: it is there for as long as it is polled.
+    Listed(NonNull<Header>),
     TakenIn(Arc<Seat>),
 }
 
@@ -121,7 +124,7 @@ pub(crate) fn poll_within(
     seat: &Arc<Seat>,
     context: &mut Context<'_>,
 ) -> Option<End> {
-    as_current(Current::TakenIn(Arc::clone(seat)), || cell.poll_for(context))
+    as_current(Current::TakenIn(Arc::clone(seat)), || cell.poll(context))
 }
 
 fn as_current<R>(current: Current, poll: impl FnOnce() -> R) -> R {
@@ -138,7 +141,11 @@ fn as_current<R>(current: Current, poll: impl FnOnce() -> R) -> R {
 /// The seat of the cell that the calling thread polls.
 pub(crate) fn current_seat() -> Option<Arc<Seat>> {
     let seat = |current: &Current| match current {
-        Current::Listed(cell) => Some(cell.header().home()?.seat(cell.header().index())),
+        Current::Listed(header) => {
+            // SAFETY: it is what this thread polls at this moment, so `poll` below holds the cell.
+            let header = unsafe { header.as_ref() };
+            Some(header.home()?.seat(header.index()))
+        }
         Current::TakenIn(seat) => Some(Arc::clone(seat)),
     };
     CURRENT.try_with(|current| current.borrow().as_ref().and_then(seat)).ok().flatten()
@@ -232,8 +239,11 @@ pub(crate) fn poll(
     if !header.begin_poll() {
         return Polled::Waits;
     }
-    let end =
-        as_current(Current::Listed(Arc::clone(cell)), || run(&mut || Arc::clone(cell).poll()));
+    // SAFETY: a copy that is not counted, and is never dropped: `cell` outlives it. Whoever clones the
+    // waker is counted.
+    let waker = ManuallyDrop::new(unsafe { std::ptr::read(cell) }.waker());
+    let mut poll = || cell.poll(&mut Context::from_waker(&waker));
+    let end = as_current(Current::Listed(NonNull::from(header)), || run(&mut poll));
     match end {
         Some(end) => {
             header.set_over();
@@ -284,12 +294,11 @@ impl<F: Errand + 'static> Runnable for Cell<F> {
         &self.header
     }
 
-    fn poll(self: Arc<Self>) -> Option<End> {
-        let waker = Waker::from(Arc::clone(&self));
-        self.poll_for(&mut Context::from_waker(&waker))
+    fn waker(self: Arc<Self>) -> Waker {
+        Waker::from(self)
     }
 
-    fn poll_for(&self, context: &mut Context<'_>) -> Option<End> {
+    fn poll(&self, context: &mut Context<'_>) -> Option<End> {
         let mut body = lock(&self.body);
         // SAFETY: the body lies in an `Arc` and is not moved out of it once it has been polled: it is
         // dropped in its place, and `take` is for those that never were.
@@ -303,7 +312,7 @@ impl<F: Errand + 'static> Runnable for Cell<F> {
 
     fn set_counts(&self, counts: Counts) {
         let mut body = lock(&self.body);
-        // SAFETY: as in `poll_for`.
+        // SAFETY: as in `poll`.
         let body = unsafe { Pin::new_unchecked(&mut *body) };
         if let Some(errand) = body.as_pin_mut() {
             errand.set_counts(counts);
@@ -317,7 +326,7 @@ impl<F: Errand + 'static> Runnable for Cell<F> {
     fn abandon(&self) -> End {
         let mut body = lock(&self.body);
         let end = body.as_ref().map_or(End::Counted, Errand::end_by_drop);
-        // SAFETY: as in `poll_for`.
+        // SAFETY: as in `poll`.
         unsafe { Pin::new_unchecked(&mut *body) }.set(None);
         end
     }

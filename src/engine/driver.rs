@@ -199,8 +199,8 @@ impl<W: Drives> Driver<W> {
     /// waits for the place that is free now, and nobody else is up to give it to him, it does so at once.
     fn serve_if_stuck(&self) {
         let lane = &self.engine.lane;
-        let is_wanted = lane.hurry() || lane.tally().queued(lane.published()) > 0;
-        if is_wanted && self.list.others_sleep() {
+        let is_wanted = || lane.hurry() || lane.tally().queued(lane.published()) > 0;
+        if self.list.others_sleep() && is_wanted() {
             let mut acts = Acts::default();
             let mut crew = self.engine.lock();
             crew.serve_waiters(&mut acts);

@@ -1,8 +1,9 @@
 //! A driver's list: its futures, and which of them are ready to be polled.
 //!
-//! Whoever wakes a future puts it into its list's queue and wakes the driver, if it sleeps. If the
+//! Whoever wakes a future puts it into its list's inbox and wakes the driver, if it sleeps. If the
 //! driver is up it may be busy with a future that takes its time, so another driver that sleeps is
-//! woken to help, one at a time: any driver may poll any future.
+//! woken to help, one at a time: any driver may poll any future. Whoever finds nothing in the queue
+//! empties the inbox into it, so that those who wake and those who poll seldom meet at a lock.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, OnceLock, Weak};
@@ -16,7 +17,9 @@ use super::sync::{Mutex, Padded, lock};
 /// See the module's first lines.
 pub(crate) struct List {
     number: usize,
+    /// Locked before the inbox, if both are.
     state: Padded<Mutex<State>>,
+    inbox: Padded<Mutex<Inbox>>,
     /// The driver was woken to help and has not found anything yet.
     called: AtomicBool,
     others: Arc<Others>,
@@ -30,6 +33,14 @@ struct State {
     ready: VecDeque<u32>,
     /// The seats of those that have taken others in.
     seats: HashMap<u32, Arc<Seat>>,
+    /// Empty: what the inbox gets for what is taken out of it.
+    spare: Vec<u32>,
+}
+
+#[derive(Default)]
+struct Inbox {
+    /// Ready, and not in the queue yet.
+    woken: Vec<u32>,
     asleep: bool,
     waker: Option<Waker>,
 }
@@ -53,8 +64,9 @@ impl Board {
         let others = Arc::new(Others::default());
         let list = |number| {
             let state = Padded(Mutex::new(State::default()));
+            let inbox = Padded(Mutex::new(Inbox::default()));
             let called = AtomicBool::new(false);
-            Arc::new(List { number, state, called, others: Arc::clone(&others) })
+            Arc::new(List { number, state, inbox, called, others: Arc::clone(&others) })
         };
         let lists: Vec<Arc<List>> = (0..drivers).map(list).collect();
         others.lists.get_or_init(|| lists.iter().map(Arc::downgrade).collect());
@@ -92,29 +104,27 @@ impl List {
     /// The driver is up, and is woken by this waker when it sleeps.
     /// True if that is news.
     pub(crate) fn rise(&self, waker: &Waker) -> bool {
-        let mut state = lock(&self.state);
-        self.wake_up(&mut state);
-        if state.waker.as_ref().is_some_and(|kept| kept.will_wake(waker)) {
+        let mut inbox = lock(&self.inbox);
+        self.wake_up(&mut inbox);
+        if inbox.waker.as_ref().is_some_and(|kept| kept.will_wake(waker)) {
             return false;
         }
-        let old = state.waker.replace(waker.clone());
-        drop(state);
+        let old = inbox.waker.replace(waker.clone());
+        drop(inbox);
         drop(old);
         true
     }
 
     /// For a new driver. What its forerunner left behind is over, and may have been woken since.
     pub(crate) fn clear(&self) {
-        let mut state = lock(&self.state);
-        self.wake_up(&mut state);
-        let old = std::mem::take(&mut *state);
-        drop(state);
-        drop(old);
+        drop(self.take_state());
     }
 
     /// Puts new cells into the list; they are ready.
     pub(crate) fn add(self: &Arc<Self>, cells: &mut Vec<Arc<dyn Runnable>>) {
         let mut state = lock(&self.state);
+        // Those that were woken before these came are polled before them.
+        self.empty_inbox(&mut state);
         for cell in cells.drain(..) {
             let index = match state.vacant.pop() {
                 Some(index) => index,
@@ -136,10 +146,10 @@ impl List {
 
     /// A cell is ready.
     pub(crate) fn push_ready(&self, index: u32) {
-        let mut state = lock(&self.state);
-        state.ready.push_back(index);
-        let waker = if self.wake_up(&mut state) { state.waker.clone() } else { None };
-        drop(state);
+        let mut inbox = lock(&self.inbox);
+        inbox.woken.push(index);
+        let waker = if self.wake_up(&mut inbox) { inbox.waker.clone() } else { None };
+        drop(inbox);
         match waker {
             Some(waker) => waker.wake(),
             None => self.others.call_one(),
@@ -150,6 +160,9 @@ impl List {
     pub(crate) fn next(&self, ended: Option<u32>) -> Option<Arc<dyn Runnable>> {
         let mut state = lock(&self.state);
         let gone = ended.and_then(|index| state.remove(index));
+        if state.ready.is_empty() {
+            self.empty_inbox(&mut state);
+        }
         let next = loop {
             let Some(index) = state.ready.pop_front() else { break None };
             // One that has left meanwhile is passed over.
@@ -162,6 +175,21 @@ impl List {
             gone.put_away();
         }
         next
+    }
+
+    fn empty_inbox(&self, state: &mut State) {
+        let mut inbox = lock(&self.inbox);
+        if inbox.woken.is_empty() {
+            return;
+        }
+        std::mem::swap(&mut inbox.woken, &mut state.spare);
+        drop(inbox);
+        state.ready.extend(state.spare.drain(..));
+    }
+
+    fn has_ready(&self) -> bool {
+        let state = lock(&self.state);
+        !state.ready.is_empty() || !lock(&self.inbox).woken.is_empty()
     }
 
     /// A cell has ended, and leaves. Its place may be another's, if the driver was lost meanwhile.
@@ -191,28 +219,29 @@ impl List {
     /// after it is known to sleep: what comes there later finds it sleeping and wakes it.
     pub(crate) fn sleep(&self, board: &Board) -> bool {
         let mut state = lock(&self.state);
-        if !state.ready.is_empty() {
+        let mut inbox = lock(&self.inbox);
+        if !state.ready.is_empty() || !inbox.woken.is_empty() {
             return false;
         }
-        state.asleep = true;
+        inbox.asleep = true;
         let called = self.called.swap(false, Ordering::Relaxed);
         // An empty list need not be as long as it has been.
         if state.cells.len() == state.vacant.len() && state.cells.len() > 1024 {
             let (cells, vacant) =
                 (std::mem::take(&mut state.cells), std::mem::take(&mut state.vacant));
-            state.ready = VecDeque::new();
-            drop(state);
+            (state.ready, state.spare, inbox.woken) = Default::default();
+            drop((inbox, state));
             drop((cells, vacant));
         } else {
-            drop(state);
+            drop((inbox, state));
         }
         self.others.sleeping.fetch_add(1, Ordering::Relaxed);
         self.others.searching.store(false, Ordering::Relaxed);
         let others = board.lists.iter().filter(|list| list.number != self.number);
-        if others.into_iter().all(|list| lock(&list.state).ready.is_empty()) {
+        if !others.into_iter().any(|list| list.has_ready()) {
             return true;
         }
-        let woken = !self.wake_up(&mut lock(&self.state));
+        let woken = !self.wake_up(&mut lock(&self.inbox));
         if called && !woken {
             // Somebody may have relied on this one to search.
             self.others.call_one();
@@ -235,17 +264,24 @@ impl List {
 
     /// Takes everything out of the list, because its driver is gone.
     pub(crate) fn take_all(&self) -> Vec<Arc<dyn Runnable>> {
-        let mut state = lock(&self.state);
-        self.wake_up(&mut state);
-        let left = std::mem::take(&mut *state);
-        drop(state);
+        let left = self.take_state();
         self.stop_searching();
         left.cells.into_iter().flatten().collect()
     }
 
+    fn take_state(&self) -> State {
+        let mut state = lock(&self.state);
+        let mut inbox = lock(&self.inbox);
+        self.wake_up(&mut inbox);
+        let (left, old) = (std::mem::take(&mut *state), std::mem::take(&mut *inbox));
+        drop((inbox, state));
+        drop(old);
+        left
+    }
+
     /// True if the driver slept.
-    fn wake_up(&self, state: &mut State) -> bool {
-        let slept = std::mem::replace(&mut state.asleep, false);
+    fn wake_up(&self, inbox: &mut Inbox) -> bool {
+        let slept = std::mem::replace(&mut inbox.asleep, false);
         if slept {
             self.others.sleeping.fetch_sub(1, Ordering::Relaxed);
         }
@@ -278,11 +314,11 @@ impl Others {
         }
         let lists = self.lists.get().into_iter().flatten().filter_map(Weak::upgrade);
         for list in lists {
-            let mut state = lock(&list.state);
-            if list.wake_up(&mut state) {
+            let mut inbox = lock(&list.inbox);
+            if list.wake_up(&mut inbox) {
                 list.called.store(true, Ordering::Relaxed);
-                let waker = state.waker.clone();
-                drop(state);
+                let waker = inbox.waker.clone();
+                drop(inbox);
                 if let Some(waker) = waker {
                     waker.wake();
                 }
