@@ -59,9 +59,26 @@ fn facts(heats: &[Heat]) -> String {
     format!(
         "<table class=\"facts\">\n{}</table>\n<p>Each contender ran in a process of its own, in \
         interleaved rounds, the first of which was thrown away. Bars are medians, the thin lines \
-        reach from the least to the greatest. Shorter is better.</p>\n",
-        rows.collect::<String>()
+        reach from the least to the greatest. Shorter is better; a bar whose figure has an arrow is cut \
+        off.</p>\n{}",
+        rows.collect::<String>(),
+        legend(),
     )
+}
+
+/// What the colours of the bars mean.
+fn legend() -> String {
+    let items = [Role::Formic, Role::Variant, Role::Peer, Role::Beside].map(|role| {
+        let plotters::style::RGBColor(red, green, blue) = plot::colour(role);
+        let meaning = match role {
+            Role::Formic => "formic",
+            Role::Variant => "formic, used in another way",
+            Role::Peer => "a peer",
+            Role::Beside => "shown beside, not compared",
+        };
+        format!("<span><i style=\"background: rgb({red}, {green}, {blue})\"></i>{meaning}</span>\n")
+    });
+    format!("<p class=\"legend\">\n{}</p>\n", items.concat())
 }
 
 fn summary(heats: &[Heat]) -> String {

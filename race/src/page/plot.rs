@@ -92,7 +92,7 @@ fn text_style(side: HPos) -> TextStyle<'static> {
     style.pos(Pos::new(side, VPos::Center))
 }
 
-fn colour(role: Role) -> RGBColor {
+pub(super) fn colour(role: Role) -> RGBColor {
     match role {
         Role::Formic => FORMIC,
         Role::Variant => VARIANT,
