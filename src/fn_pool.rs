@@ -343,7 +343,7 @@ impl<T: Send + 'static, R: Send + 'static> FnPool<T, R> {
         patience: Patience,
     ) -> Result<Arc<Spawned<T, R>>, SubmitError<T>> {
         let parcel = Parcel::new(self.engine(), argument, Location::caller());
-        let job = Job::Spawned(Slip(Arc::clone(&parcel)));
+        let job = Job::Spawned(Slip::new(&parcel));
         if let Err((_job, refused)) = self.engine().submit_or_run(job, patience) {
             // Nobody else knows of the parcel, so what was packed is in it.
             if let Some(argument) = parcel.take() {
@@ -453,7 +453,7 @@ impl<T: Send + 'static, R: Send + 'static> FnPool<T, R> {
                 }
             };
             let parcel = Parcel::new(self.engine(), argument, origin);
-            held.put(Job::Spawned(Slip(Arc::clone(&parcel))));
+            held.put(Job::Spawned(Slip::new(&parcel)));
             Ok(JoinHandle::new(parcel).cancel_on_drop().await?)
         }
     }

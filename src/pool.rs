@@ -316,7 +316,7 @@ impl Pool {
         T: Send + 'static,
     {
         let parcel = Parcel::new(self.engine(), task, Location::caller());
-        let errand = Task::errand(Spawned(Slip(Arc::clone(&parcel))));
+        let errand = Task::errand(Spawned(Slip::new(&parcel)));
         if let Err((_errand, refused)) = self.engine().submit_or_run(errand, patience) {
             // Nobody else knows of the parcel, so what was packed is in it.
             if let Some(task) = parcel.take() {
@@ -521,7 +521,7 @@ impl Permit<'_> {
         T: Send + 'static,
     {
         let parcel = Parcel::new(self.held.engine(), task, Location::caller());
-        self.held.put(Task::errand(Spawned(Slip(Arc::clone(&parcel)))));
+        self.held.put(Task::errand(Spawned(Slip::new(&parcel))));
         JoinHandle::new(parcel)
     }
 }

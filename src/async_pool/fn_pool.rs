@@ -159,7 +159,10 @@ impl<T: Send + 'static, R: Send + 'static> Drives for Calls<T, R> {
             Job::Bare(argument, origin) => {
                 Begin::Cell((engine.work().make)(Some(list), argument, None, origin))
             }
-            Job::Spawned(slip) => Calls::begin(&slip.0, Some(list), Counts::Driver)
+            Job::Spawned(slip) => slip
+                .parcel()
+                .ok_or(End::Ghost)
+                .and_then(|parcel| Calls::begin(parcel, Some(list), Counts::Driver))
                 .map_or_else(Begin::Ended, Begin::Cell),
             Job::Resumed(cell) => Begin::Cell(cell),
         }
@@ -352,7 +355,7 @@ impl<T: Send + 'static, R: Send + 'static> AsyncFnPool<T, R> {
     ) -> impl Future<Output = Result<JoinHandle<R>, SubmitError<T>>> + Send + '_ {
         let parcel = Parcel::new(self.engine(), argument, Location::caller());
         async move {
-            let job = Job::Spawned(Slip(Arc::clone(&parcel)));
+            let job = Job::Spawned(Slip::new(&parcel));
             handle(parcel, self.enter(job).await)
         }
     }
@@ -376,7 +379,7 @@ impl<T: Send + 'static, R: Send + 'static> AsyncFnPool<T, R> {
     #[track_caller]
     pub fn try_spawn(&self, argument: T) -> Result<JoinHandle<R>, SubmitError<T>> {
         let parcel = Parcel::new(self.engine(), argument, Location::caller());
-        let entered = self.engine().submit(Job::Spawned(Slip(Arc::clone(&parcel))), Patience::None);
+        let entered = self.engine().submit(Job::Spawned(Slip::new(&parcel)), Patience::None);
         handle(parcel, entered)
     }
 

@@ -306,9 +306,10 @@ where
         let mut content = lock(&self.content);
         content.stage = Stage::Done(outcome);
         let waker = content.waker.take();
+        drop(content);
+        // After the lock, for whoever looks for this takes the lock next.
         // Release: pairs with the Acquire in `is_done`.
         self.done.store(true, Ordering::Release);
-        drop(content);
         if let Some(waker) = waker {
             // A waker is somebody else's code; whoever settles a task has nothing to do with it.
             contain(|| waker.wake());
@@ -352,8 +353,9 @@ where
     }
 }
 
-/// What stands in the line for a parcel. Dropped there, it has the task cancelled.
-pub(crate) struct Slip<W, P, R>(pub(crate) Arc<Parcel<W, P, R>>)
+/// What stands in the line for a parcel. Dropped there, it has the task cancelled. It is empty once the
+/// task has run.
+pub(crate) struct Slip<W, P, R>(Option<Arc<Parcel<W, P, R>>>)
 where
     W: Unpack<P, R>,
     P: Send + 'static,
@@ -365,22 +367,35 @@ where
     P: Send + 'static,
     R: Send + 'static,
 {
+    pub(crate) fn new(parcel: &Arc<Parcel<W, P, R>>) -> Self {
+        Slip(Some(Arc::clone(parcel)))
+    }
+
+    pub(crate) fn parcel(&self) -> Option<&Arc<Parcel<W, P, R>>> {
+        self.0.as_ref()
+    }
+
     /// Runs the task, if it is still there.
-    pub(crate) fn run(self, counts: Counts, task: impl FnOnce(P) -> R) -> End {
-        let Some(packed) = self.0.take() else { return End::Ghost };
-        let end = self.0.run(packed, counts, task);
+    pub(crate) fn run(mut self, counts: Counts, task: impl FnOnce(P) -> R) -> End {
+        let Some(packed) = self.0.as_ref().and_then(|parcel| parcel.take()) else {
+            return End::Ghost;
+        };
+        // From here on there is nothing to be cancelled. After the outcome shows the parcel is touched
+        // no more than must be: somebody else has it on his core then.
+        let Some(parcel) = self.0.take() else { return End::Ghost };
+        let end = parcel.run(packed, counts, task);
         // If nobody wants the outcome it is dropped here, and may panic; the task is counted already.
-        contain(|| drop(self));
+        contain(|| drop(parcel));
         end
     }
 
     /// See [`Parcel::kill`]. What the task owns is dropped with the slip.
     pub(crate) fn kill(&self) -> bool {
-        self.0.kill()
+        self.0.as_ref().is_some_and(|parcel| parcel.kill())
     }
 
     pub(crate) fn is_ghost(&self) -> bool {
-        self.0.is_ghost()
+        self.0.as_ref().is_none_or(|parcel| parcel.is_ghost())
     }
 }
 
@@ -391,7 +406,9 @@ where
     R: Send + 'static,
 {
     fn drop(&mut self) {
-        self.0.discard();
+        if let Some(parcel) = &self.0 {
+            parcel.discard();
+        }
     }
 }
 
@@ -402,11 +419,14 @@ pub(crate) fn wait_for<R>(
     deadline: Option<Instant>,
 ) -> Option<Result<R, JoinError>> {
     help_out(parcel);
-    let waker = this_thread();
     // A deadline that is over already is no reason to look around.
-    if deadline.is_none_or(|deadline| now() < deadline) {
-        look(LOOK, || parcel.is_done().then_some(()));
+    if deadline.is_none_or(|deadline| now() < deadline)
+        && look(LOOK, || parcel.is_done().then_some(())).is_some()
+        && let Some(outcome) = parcel.collect(Waker::noop())
+    {
+        return Some(outcome);
     }
+    let waker = this_thread();
     loop {
         if let Some(outcome) = parcel.collect(&waker) {
             return Some(outcome);

@@ -100,7 +100,7 @@ impl<T: Send + 'static, R: Send + 'static> Pack<Spawn, Signed<T>> for AsyncFnPoo
 
     fn pack(&self, Signed(argument, origin): Signed<T>) -> (Self::Stub, fn_pool::Job<T, R>) {
         let parcel = Parcel::new(&self.shared.engine, argument, origin);
-        let job = fn_pool::Job::Spawned(Slip(Arc::clone(&parcel)));
+        let job = fn_pool::Job::Spawned(Slip::new(&parcel));
         (parcel, job)
     }
 

@@ -19,7 +19,7 @@ fn spawn(pool: &Pool, ran: &Arc<AtomicUsize>) -> Arc<dyn Joinable<usize>> {
     let ran = Arc::clone(ran);
     let task = move || ran.fetch_add(1, Ordering::SeqCst);
     let parcel = Parcel::new(pool, task, Location::caller());
-    let errand = Task::errand(Spawned(Slip(Arc::clone(&parcel))));
+    let errand = Task::errand(Spawned(Slip::new(&parcel)));
     assert!(pool.submit(errand, WAIT).is_ok());
     parcel
 }

@@ -156,7 +156,7 @@ fn a_permit_whose_runtime_is_gone_has_its_task_cancelled() {
         let held = pool.admit(Patience::None).unwrap();
         let shutdown = thread::spawn(move || drop(driver));
         let parcel = pack(&pool, async { 1 });
-        held.put(Job::Spawned(Slip(Arc::clone(&parcel))));
+        held.put(Job::Spawned(Slip::new(&parcel)));
         assert_eq!(outcome(parcel), None);
         shutdown.join().unwrap();
         drain(&pool);
@@ -194,7 +194,7 @@ fn a_driver_that_never_began_is_told_to_whoever_started_it() {
             let _guard = guard;
             1
         });
-        let entered = pool.submit(Job::Spawned(Slip(Arc::clone(&parcel))), Patience::None);
+        let entered = pool.submit(Job::Spawned(Slip::new(&parcel)), Patience::None);
         let refused = entered.map_err(|(_, refused)| refused).err();
         assert!(matches!(refused, None | Some(Refused::NoWorker)));
         // The job that came back is dropped, and so the task is cancelled in both cases.

@@ -107,7 +107,10 @@ impl Drives for Futures {
     fn begin(_: &Pool, _: &Arc<List>, job: Job) -> Begin {
         let cell = match job {
             Job::Bare(cell) => Some(cell),
-            Job::Spawned(slip) => slip.0.take_to_drive().map(|Packed(cell)| cell as _),
+            Job::Spawned(slip) => slip
+                .parcel()
+                .and_then(|parcel| parcel.take_to_drive())
+                .map(|Packed(cell)| cell as _),
         };
         cell.map_or(Begin::Ended(End::Ghost), Begin::Cell)
     }
@@ -165,7 +168,7 @@ fn spawn(
     future: impl Future<Output = usize> + Send + 'static,
 ) -> Arc<dyn Joinable<usize>> {
     let parcel = pack(pool, future);
-    let job = Job::Spawned(Slip(Arc::clone(&parcel)));
+    let job = Job::Spawned(Slip::new(&parcel));
     // From inside it enters however full the pool is.
     assert!(pool.submit(job, Patience::Future).is_ok());
     parcel

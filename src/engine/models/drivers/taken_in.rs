@@ -51,7 +51,7 @@ fn a_task_that_is_taken_in_is_completed_or_cancelled() {
         });
         let (parcel, seen, engine) = (Arc::clone(&child), drops.clone(), Arc::clone(&pool));
         let parent = spawn(&pool, async move {
-            let job = Job::Spawned(Slip(Arc::clone(&parcel)));
+            let job = Job::Spawned(Slip::new(&parcel));
             assert!(engine.submit(job, Patience::Future).is_ok());
             engine.close();
             let outcome = JoinHandle::new(parcel as _).await;
@@ -115,7 +115,7 @@ fn a_task_that_is_given_back_is_run_or_cancelled_or_discarded() {
         let (begun, seen) = (Event::default(), Arc::new(StdMutex::new(None)));
         let (begins, sees) = (begun.clone(), Arc::clone(&seen));
         submit(&pool, async move {
-            let job = Job::Spawned(Slip(Arc::clone(&parcel)));
+            let job = Job::Spawned(Slip::new(&parcel));
             assert!(its.submit(job, Patience::Future).is_ok());
             begins.happen();
             *sees.lock().unwrap() = glance(parcel).await;
