@@ -14,10 +14,8 @@
 use std::any::Any;
 use std::cell::RefCell;
 use std::future::Future;
-use std::mem::ManuallyDrop;
 use std::panic::Location;
 use std::pin::Pin;
-use std::ptr::NonNull;
 use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Context, Poll, Wake, Waker};
 
@@ -113,8 +111,7 @@ loom::thread_local! {
 
 /// What a thread polls: a cell of a list, or one that was taken in and has this seat.
 enum Current {
-    /// Not counted, because this is done for each poll: it is there for as long as it is polled.
-    Listed(NonNull<Header>),
+    Listed(Arc<dyn Runnable>),
     TakenIn(Arc<Seat>),
 }
 
@@ -141,11 +138,7 @@ fn as_current<R>(current: Current, poll: impl FnOnce() -> R) -> R {
 /// The seat of the cell that the calling thread polls.
 pub(crate) fn current_seat() -> Option<Arc<Seat>> {
     let seat = |current: &Current| match current {
-        Current::Listed(header) => {
-            // SAFETY: it is what this thread polls at this moment, so `poll` below holds the cell.
-            let header = unsafe { header.as_ref() };
-            Some(header.home()?.seat(header.index()))
-        }
+        Current::Listed(cell) => Some(cell.header().home()?.seat(cell.header().index())),
         Current::TakenIn(seat) => Some(Arc::clone(seat)),
     };
     CURRENT.try_with(|current| current.borrow().as_ref().and_then(seat)).ok().flatten()
@@ -239,11 +232,9 @@ pub(crate) fn poll(
     if !header.begin_poll() {
         return Polled::Waits;
     }
-    // SAFETY: a copy that is not counted, and is never dropped: `cell` outlives it. Whoever clones the
-    // waker is counted.
-    let waker = ManuallyDrop::new(unsafe { std::ptr::read(cell) }.waker());
+    let waker = Arc::clone(cell).waker();
     let mut poll = || cell.poll(&mut Context::from_waker(&waker));
-    let end = as_current(Current::Listed(NonNull::from(header)), || run(&mut poll));
+    let end = as_current(Current::Listed(Arc::clone(cell)), || run(&mut poll));
     match end {
         Some(end) => {
             header.set_over();
