@@ -4,7 +4,7 @@ use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 use std::time::Instant;
 
 use super::crew::{Acts, Crew};
@@ -152,7 +152,7 @@ impl<W: Work> Engine<W> {
 
     /// Has `waker` woken when the pool is closed. False if it is.
     #[cfg(feature = "tokio")]
-    pub(crate) fn tell_close(&self, waker: &Waker) -> bool {
+    pub(crate) fn tell_close(&self, waker: &std::task::Waker) -> bool {
         // To clone or drop a waker is somebody else's code, so it is done without the lock.
         let mut news = Some(waker.clone());
         let mut crew = self.lock();
