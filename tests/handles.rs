@@ -134,7 +134,10 @@ fn an_awaited_handle_wakes_whoever_polled_it_last() {
     eventually("the last waker is called", || last.rung() == 1);
     assert_eq!(first.rung(), 0);
     assert!(matches!(poll_once(Pin::new(&mut handle)), Poll::Ready(Ok(()))));
-    assert_eq!((Arc::strong_count(&first), Arc::strong_count(&last)), (1, 1), "no waker is kept");
+    // Whoever rings the bell lets go of it afterwards.
+    eventually("no waker is kept", || {
+        (Arc::strong_count(&first), Arc::strong_count(&last)) == (1, 1)
+    });
 }
 
 #[test]
@@ -250,7 +253,10 @@ fn a_refused_task_is_the_very_same() {
     assert_eq!(pool.spawn(|| 1).unwrap_err().into_task()(), 1);
     door.open();
     assert_eq!(joined(queued).unwrap(), "ran");
-    comes_back(&Pool::builder().stack_size(1 << 60).build().unwrap(), Refused::NoWorker);
+    // Miri starts a thread with a stack of any size.
+    if !cfg!(miri) {
+        comes_back(&Pool::builder().stack_size(1 << 60).build().unwrap(), Refused::NoWorker);
+    }
 }
 
 #[test]
