@@ -301,3 +301,69 @@ fn by_load_the_last_worker_that_is_certain_stays() {
     let next = trial.ask(starting, Did::Arrive(this_thread()));
     assert!(matches!(next, Next::Leave));
 }
+
+#[test]
+fn nobody_dozes_while_nobody_is_at_work() {
+    let (mut trial, me) = Trial::with_short_tasks(2);
+    let next = trial.ask(me, Did::Look { found: false });
+    assert!(matches!(next, Next::Rest(Rest::UntilExpired)));
+    assert_eq!(trial.crew.roster.dozer(), None);
+}
+
+#[test]
+fn one_dozes_and_the_others_park() {
+    let (mut trial, _, _stretch, second) = Trial::with_dozer();
+    trial.crew.limits.capacity = 3;
+    let (_, next) = trial.arrive();
+    assert!(matches!(next, Next::Rest(Rest::UntilExpired)));
+    assert_eq!(trial.crew.roster.dozer(), Some(second));
+}
+
+#[test]
+fn a_parked_worker_that_wakes_by_itself_takes_what_is_there() {
+    let (mut trial, _, _stretch, _) = Trial::with_dozer();
+    trial.crew.limits.capacity = 3;
+    let (third, _) = trial.arrive();
+    assert_eq!(trial.submit(2), 0);
+    let next = trial.ask(third, Did::Rest { expired: true });
+    assert!(matches!(next, Next::Drive(2, _)), "it is here, and the line is not empty");
+}
+
+#[test]
+fn the_dozing_worker_helps_with_a_long_backlog() {
+    let backlog = |cores| {
+        let (mut trial, _, mut stretch, second) = Trial::with_dozer();
+        trial.crew.limits.cores = cores;
+        (0..200).for_each(|job| assert_eq!(trial.submit(job), 0));
+        assert!(stretch.next(&trial.lane, true).is_ok(), "the line moves");
+        (trial.ask(second, Did::Rest { expired: false }), stretch).0
+    };
+    assert!(matches!(backlog(2), Next::Drive(1, _)));
+    let Next::Rest(Rest::For(rest)) = backlog(1) else { panic!("there is no core for it") };
+    assert_eq!(rest.as_micros(), 400, "it dozes on");
+}
+
+#[test]
+fn the_dozing_worker_dozes_longer_each_time() {
+    let (mut trial, _, mut stretch, second) = Trial::with_dozer();
+    let mut rests = Vec::new();
+    for job in 0..4 {
+        trial.submit(job);
+        assert!(stretch.next(&trial.lane, true).is_ok(), "the first one takes it at once");
+        match trial.ask(second, Did::Rest { expired: false }) {
+            Next::Rest(Rest::For(rest)) => rests.push(rest.as_micros()),
+            _ => panic!("tasks came in, so it goes on watching"),
+        }
+    }
+    assert_eq!(rests, [400, 800, 1_000, 1_000]);
+}
+
+#[test]
+fn a_worker_that_is_being_started_counts_for_the_minimum() {
+    let mut trial = Trial::new(4, 2);
+    let workers = [trial.arrive().0, trial.arrive().0];
+    trial.ask(workers[0], Did::Look { found: false });
+    assert!(!matches!(trial.ask(workers[0], Did::Rest { expired: true }), Next::Leave));
+    trial.crew.roster.add(Duty::Starting);
+    assert!(matches!(trial.ask(workers[0], Did::Rest { expired: true }), Next::Leave));
+}

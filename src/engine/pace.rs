@@ -191,4 +191,61 @@ mod tests {
         (0..20).for_each(|_| pace.looked(true));
         assert_eq!(pace.look(), LOOK_MOST);
     }
+
+    /// A pace that has seen one task, of so many nanoseconds.
+    fn pace_of(nanos: u64) -> Pace {
+        let mut pace = Pace::new();
+        pace.note(1, nanos);
+        pace
+    }
+
+    #[test]
+    fn fast_samples_count_more_than_slow_ones() {
+        let mut pace = pace_of(1_000);
+        pace.note(1, 500);
+        assert_eq!(pace.mean, Some(750), "a half");
+        let mut pace = pace_of(1_000);
+        pace.note(1, 2_000);
+        assert_eq!(pace.mean, Some(1_250), "a quarter");
+        pace.note(1, 1_000_000);
+        assert_eq!(pace.mean, Some(3_437), "a quarter, of at most eight times the mean");
+    }
+
+    #[test]
+    fn what_lies_on_a_mark_is_above_it() {
+        assert!(pace_of(SHORT - 1).is_short() && !pace_of(SHORT).is_short());
+        assert_eq!((pace_of(TINY - 1).useful(8), pace_of(TINY).useful(8)), (1, 8));
+        let tries = |nanos| {
+            let mut pace = pace_of(nanos);
+            (0..Trial::SHORTEST).any(|_| pace.tries_without())
+        };
+        assert!(tries(4 * TINY - 1) && !tries(4 * TINY));
+        let stays_short = |mean: u64| {
+            let mut pace = pace_of(SHORT - 1);
+            pace.note(1, 1_000_000);
+            let before = pace.mean.expect("tasks were noted");
+            pace.note(1, 4 * mean - 3 * before);
+            assert_eq!(pace.mean, Some(mean));
+            pace.is_short()
+        };
+        assert!(stays_short(LONG - 1) && !stays_short(LONG));
+    }
+
+    #[test]
+    fn a_backlog_of_short_tasks_is_worth_another_worker() {
+        let pace = pace_of(1_000);
+        assert!(!pace.is_behind(100) && pace.is_behind(101));
+    }
+
+    #[test]
+    fn tiny_tasks_have_the_trials_begin_anew() {
+        let mut pace = pace_of(300);
+        let until_next = |pace: &mut Pace| (1..1_000).find(|_| pace.tries_without());
+        assert_eq!((until_next(&mut pace), until_next(&mut pace)), (Some(16), Some(32)));
+        pace.note(1, 0);
+        assert_eq!(pace.mean, Some(TINY));
+        assert_eq!(until_next(&mut pace), Some(64), "on the mark is not tiny");
+        pace.note(1, TINY - 2);
+        assert_eq!(until_next(&mut pace), Some(16));
+    }
 }
