@@ -262,6 +262,8 @@ fn a_call_that_is_dropped_is_cancelled() {
             let mut queued = Box::pin(pool.call(Arc::clone(&token)));
             let polls = async {
                 tokio::select! {
+                    // In this order, so that both are submitted before somebody has come.
+                    biased;
                     _ = &mut running => unreachable!("it waits"),
                     _ = &mut queued => unreachable!("it is queued"),
                     () = stop.have_come(1) => {}
