@@ -28,7 +28,7 @@ impl<J> Crew<J> {
         // and then, is enough to notice if they are not.
         let watched = self.roster.alert() > 0 || self.roster.dozer().is_some();
         if self.pace.is_short() && watched {
-            self.roster.quiet = !self.may_grow();
+            self.roster.quiet = true;
             return;
         }
         if queued <= self.alert(tally) {
