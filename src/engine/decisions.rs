@@ -2,6 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+mod by_load;
+mod call;
+mod gate;
+mod leave;
+
 use std::sync::Arc;
 
 use super::crew::{Acts, Crew, Did, Hands, Limits, Next, Rest};
@@ -20,11 +25,16 @@ struct Trial {
 
 impl Trial {
     fn new(capacity: usize, minimum: usize) -> Self {
+        Trial::with_waiters(capacity, minimum, usize::MAX)
+    }
+
+    /// A crew at whose gate only so many may wait.
+    fn with_waiters(capacity: usize, minimum: usize, waiters: usize) -> Self {
         let lane = Arc::new(Lane::new());
         let (queue, lookers, cores, expires) = (1000, 1, 2, true);
         let (hands, growth) = (Hands::Threads, None);
         let limits = Limits { capacity, minimum, queue, lookers, cores, expires, growth, hands };
-        Trial { crew: Crew::new(Line::new(Arc::clone(&lane)), limits, usize::MAX), lane }
+        Trial { crew: Crew::new(Line::new(Arc::clone(&lane)), limits, waiters), lane }
     }
 
     /// A crew that grows by two workers when more than three of ten tasks wait, and shrinks by two
@@ -178,46 +188,6 @@ fn an_expired_worker_goes_unless_it_is_of_the_minimum() {
 }
 
 #[test]
-fn the_last_worker_stays_while_a_permit_is_out() {
-    let mut trial = Trial::new(1, 0);
-    let (me, _) = trial.arrive();
-    trial.ask(me, Did::Look { found: false });
-    trial.crew.hold_place();
-    let next = trial.ask(me, Did::Rest { expired: true });
-    assert!(matches!(next, Next::Rest(Rest::Anew)));
-    trial.crew.release_place();
-    assert!(matches!(trial.ask(me, Did::Rest { expired: true }), Next::Leave));
-}
-
-#[test]
-fn a_leaving_worker_is_called_back_by_a_task() {
-    let mut trial = Trial::new(1, 0);
-    let (me, _) = trial.arrive();
-    trial.ask(me, Did::Look { found: false });
-    assert!(matches!(trial.ask(me, Did::Rest { expired: true }), Next::Leave));
-    assert_eq!(trial.submit(7), 0, "its place is not vacant yet");
-    assert!(trial.crew.calls_back(me));
-    let next = trial.ask(me, Did::Rest { expired: false });
-    assert!(matches!(next, Next::Drive(7, _)));
-}
-
-#[test]
-fn a_surplus_worker_that_was_counted_on_calls_another() {
-    let mut trial = Trial::new(2, 0);
-    let (first, _) = trial.arrive();
-    let (second, _) = trial.arrive();
-    trial.ask(first, Did::Look { found: false });
-    assert_eq!(trial.crew.roster.count(Duty::Idle), 2);
-    trial.crew.limits.capacity = 1;
-    assert!(trial.crew.roster.call_oldest().is_some(), "one is called, to be sent away");
-    assert_eq!(trial.submit(1), 0, "and counted on");
-    let mut acts = Acts::default();
-    let next = trial.crew.next(second, Did::Rest { expired: false }, &mut acts);
-    assert!(matches!(next, Next::Leave));
-    assert_eq!(acts.call.len(), 1, "so the one that stays is called");
-}
-
-#[test]
 fn a_worker_at_the_lock_takes_the_task_of_one_who_waited() {
     let mut trial = Trial::new(2, 0);
     trial.crew.limits.queue = 0;
@@ -231,75 +201,6 @@ fn a_worker_at_the_lock_takes_the_task_of_one_who_waited() {
     let next = trial.crew.next(me, did, &mut acts);
     assert!(matches!(next, Next::Drive(2, _) | Next::Run(2)));
     assert!(acts.call.is_empty() && acts.start.is_empty(), "nobody else is needed");
-}
-
-#[test]
-fn by_load_workers_are_started_a_step_at_a_time() {
-    let mut trial = Trial::by_load(6, 0);
-    trial.crew.line.push(0);
-    let (_, next) = trial.arrive();
-    assert!(matches!(next, Next::Drive(0, _)));
-    let started: Vec<_> = (0..12).map(|job| trial.submit(job)).collect();
-    assert_eq!(started, [0, 0, 0, 2, 0, 2, 0, 1, 0, 0, 0, 0], "up to the capacity");
-    assert!(trial.crew.roster.quiet, "and then nobody looks any more");
-}
-
-#[test]
-fn by_load_short_tasks_do_not_hide_the_load() {
-    let (mut trial, me) = Trial::with_short_tasks(4);
-    trial.crew.limits.queue = 10;
-    trial.crew.limits.growth = Some(ByLoad { step: 2, grow_at: 0.3, shrink_at: 0.0 });
-    trial.submit(1);
-    let Next::Drive(1, _stretch) = trial.ask(me, Did::Look { found: true }) else {
-        panic!("there was a task")
-    };
-    let started: Vec<_> = (0..5).map(|job| trial.submit(job)).collect();
-    assert_eq!(started, [0, 0, 0, 2, 0]);
-}
-
-#[test]
-fn by_load_a_thread_that_could_not_be_started_is_not_counted_on() {
-    let mut trial = Trial::by_load(6, 0);
-    trial.crew.line.push(0);
-    let (_, next) = trial.arrive();
-    assert!(matches!(next, Next::Drive(0, _)));
-    assert_eq!((0..4).map(|job| trial.submit(job)).sum::<usize>(), 2);
-    for index in [1, 2] {
-        trial.crew.could_not_start(index, &mut Acts::default());
-    }
-    assert_eq!(trial.submit(4), 0, "not so soon after it failed");
-    trial.crew.no_start_before = None;
-    assert_eq!(trial.submit(5), 2, "but then again");
-}
-
-#[test]
-fn by_load_what_is_still_to_go_stays_if_the_load_has_risen() {
-    let mut trial = Trial::by_load(3, 0);
-    (0..3).for_each(|job| trial.crew.line.push(job));
-    let mut workers: Vec<_> = (0..3).map(|_| trial.arrive()).collect();
-    let mut end = |trial: &mut Trial| match workers.remove(0) {
-        (me, Next::Drive(_, stretch)) => trial.report(me, stretch),
-        _ => panic!("there was a task for each"),
-    };
-    assert!(matches!(end(&mut trial), Next::Leave), "nothing is left to do");
-    assert_eq!(trial.crew.retiring, 1, "and another one is to go");
-    trial.submit(3);
-    trial.submit(4);
-    assert!(matches!(end(&mut trial), Next::Drive(3, _)));
-    assert_eq!(trial.crew.retiring, 0);
-}
-
-#[test]
-fn by_load_the_last_worker_that_is_certain_stays() {
-    let mut trial = Trial::by_load(3, 0);
-    trial.crew.line.push(0);
-    let (me, next) = trial.arrive();
-    let Next::Drive(0, stretch) = next else { panic!("there was a task") };
-    let starting = trial.crew.roster.add(Duty::Starting);
-    assert!(!matches!(trial.report(me, stretch), Next::Leave), "the other may fail");
-    assert_eq!(trial.crew.retiring, 1, "it goes as soon as the other is here");
-    let next = trial.ask(starting, Did::Arrive(this_thread()));
-    assert!(matches!(next, Next::Leave));
 }
 
 #[test]
@@ -327,6 +228,9 @@ fn a_parked_worker_that_wakes_by_itself_takes_what_is_there() {
     assert_eq!(trial.submit(2), 0);
     let next = trial.ask(third, Did::Rest { expired: true });
     assert!(matches!(next, Next::Drive(2, _)), "it is here, and the line is not empty");
+    assert!(trial.crew.pace.is_short(), "which says nothing about the others");
+    let idle = std::iter::from_fn(|| trial.crew.roster.call_newest()).count();
+    assert_eq!(idle, 1, "only the dozing one is left to be called");
 }
 
 #[test]
@@ -359,11 +263,23 @@ fn the_dozing_worker_dozes_longer_each_time() {
 }
 
 #[test]
-fn a_worker_that_is_being_started_counts_for_the_minimum() {
-    let mut trial = Trial::new(4, 2);
-    let workers = [trial.arrive().0, trial.arrive().0];
-    trial.ask(workers[0], Did::Look { found: false });
-    assert!(!matches!(trial.ask(workers[0], Did::Rest { expired: true }), Next::Leave));
-    trial.crew.roster.add(Duty::Starting);
-    assert!(matches!(trial.ask(workers[0], Did::Rest { expired: true }), Next::Leave));
+fn one_worker_steps_back_now_and_then_but_never_the_only_one() {
+    let mut trial = Trial::new(2, 0);
+    trial.crew.limits.cores = 2;
+    trial.crew.pace.note(1, 300);
+    let me = trial.crew.roster.add(Duty::Called);
+    let drives = |trial: &mut Trial| {
+        trial.crew.line.push(0);
+        match trial.ask(me, Did::Look { found: true }) {
+            Next::Drive(0, stretch) => {
+                let last = Some(End::Completed);
+                trial.ask(me, Did::Drive { stretch, tasks: 1, last, nanos: 300 });
+                true
+            }
+            _ => false,
+        }
+    };
+    assert!((0..100).all(|_| drives(&mut trial)), "it is the only one");
+    trial.crew.roster.add(Duty::Engaged);
+    assert_eq!((0..100).position(|_| !drives(&mut trial)), Some(15), "after some time");
 }

@@ -86,4 +86,15 @@ mod tests {
         assert_eq!(closed, Load { standing: Standing::Closed, tasks: 1 });
         assert!(roomy < full && full < closed);
     }
+
+    #[test]
+    fn tasks_that_drivers_run_are_part_of_the_load() {
+        let lane = Lane::new();
+        lane.set_places(3);
+        lane.publish(1);
+        lane.begin_driven(1);
+        assert_eq!(lane.load(), Load { standing: Standing::Room, tasks: 2 });
+        lane.begin_driven(1);
+        assert_eq!(lane.load(), Load { standing: Standing::Full, tasks: 3 });
+    }
 }
