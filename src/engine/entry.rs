@@ -185,8 +185,9 @@ impl<W: Work> Engine<W> {
             _ if patience.would_wait() && self.is_let_through(&crew) => {
                 return Ok(Asked::Entered(crew, job));
             }
-            // Only a thread looks for itself, and so does not wait longer than it pays.
-            (Admission::Scarce, Patience::Until(_)) if may_wait => {
+            // Only a thread looks for itself, and so does not wait longer than it pays. Places are
+            // scarce only where any number may wait.
+            (Admission::Scarce, Patience::Until(_)) => {
                 return Ok(queue_up(crew, waiter(), job));
             }
             (Admission::Scarce, _) => return Ok(Asked::Entered(crew, job)),
