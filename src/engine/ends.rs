@@ -313,3 +313,46 @@ impl<W: Work> Drop for UntilEnd<'_, W> {
         }
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::super::crew::{Hands, Limits};
+    use super::super::lane::Lane;
+    use super::super::line::Line;
+    use super::*;
+
+    fn crew(capacity: usize) -> Crew<u32> {
+        let (minimum, queue, lookers, cores, expires) = (0, 8, 1, 2, false);
+        let (hands, growth) = (Hands::Threads, None);
+        let limits = Limits { capacity, minimum, queue, lookers, cores, expires, growth, hands };
+        Crew::new(Line::new(Arc::new(Lane::new())), limits, usize::MAX)
+    }
+
+    #[test]
+    fn whoever_waits_no_longer_for_an_end_is_forgotten() {
+        for what in [Ended::Tasks, Ended::Workers] {
+            let mut crew = crew(1);
+            let (one, two) = (Waiter::thread(), Waiter::thread());
+            crew.line.push(0);
+            assert!(!crew.await_end(what, &one) && !crew.await_end(what, &two));
+            crew.no_longer_await(what, &one);
+            let left = crew.those_awaiting(what);
+            assert!(left.len() == 1 && Arc::ptr_eq(&left[0], &two));
+        }
+    }
+
+    #[test]
+    fn a_smaller_capacity_calls_as_many_idle_workers_as_are_too_many() {
+        let mut crew = crew(6);
+        for _ in 0..4 {
+            let me = crew.roster.add(Duty::Called);
+            crew.roster.introduce(me, Waker::noop().clone());
+            crew.roster.push_idle(me);
+        }
+        crew.roster.add(Duty::Engaged);
+        crew.roster.add(Duty::Leaving);
+        let mut acts = Acts::default();
+        crew.resize(3, &mut acts);
+        assert_eq!((acts.call.len(), acts.start.len()), (2, 0), "five, and the one that goes");
+    }
+}

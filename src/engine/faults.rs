@@ -137,6 +137,15 @@ fn workers_that_cannot_be_started_ahead_are_an_error_and_the_others_stay() {
 }
 
 #[test]
+fn if_the_first_worker_cannot_be_started_ahead_no_other_is_tried() {
+    let attempts = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&attempts);
+    let engine = engine(4, 3, move |_| count.fetch_add(1, Ordering::Relaxed) < 10);
+    assert!(engine.prestart(3).is_err());
+    assert_eq!((attempts.load(Ordering::Relaxed), engine.stats().workers), (1, 0));
+}
+
+#[test]
 fn a_pool_opens_again_even_if_its_minimum_cannot_be_started() {
     let engine = engine(4, 2, |attempt| attempt == 2);
     engine.prestart(2).unwrap();

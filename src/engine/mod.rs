@@ -35,6 +35,8 @@ mod watched; // .. what a cell holds
 mod decisions;
 #[cfg(all(test, not(loom)))]
 mod faults;
+#[cfg(all(test, not(loom)))]
+mod unmanned;
 
 #[cfg(all(test, loom))]
 pub(crate) mod models;

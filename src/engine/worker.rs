@@ -307,3 +307,70 @@ fn nanos_since(begin: Instant) -> u64 {
 fn has_passed(since: Instant, time: Duration) -> bool {
     cfg!(loom) || now().saturating_duration_since(since) >= time
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::super::{Hooks, Settings};
+    use super::*;
+    use crate::pool::Closures;
+
+    #[test]
+    fn a_pause_grows_while_it_brings_several_tasks_and_shrinks_otherwise() {
+        let mut breath = Breath::default();
+        let mut spins = Vec::new();
+        for tasks in [4, 9, 4, 4, 4, 4, 4, 3, 1, 3] {
+            breath.take();
+            breath.note(tasks);
+            spins.push(breath.spins);
+        }
+        assert_eq!(spins, [12, 18, 27, 40, 60, 64, 64, 32, 16, 8]);
+    }
+
+    #[test]
+    fn every_sixteenth_time_a_pause_is_tried_and_not_blamed() {
+        let mut breath = Breath::default();
+        let trials = (1..=40).filter(|_| {
+            breath.take();
+            breath.trial
+        });
+        assert_eq!(trials.collect::<Vec<_>>(), [16, 32]);
+        let mut breath = Breath { spins: 8, trial: true, taken: 0 };
+        breath.note(1);
+        assert_eq!(breath.spins, 8);
+    }
+
+    #[test]
+    fn whoever_rests_anew_counts_from_now() {
+        let settings = Settings {
+            capacity: 1,
+            minimum: 0,
+            queue: 1,
+            waiters: 1,
+            keep_alive: Some(Duration::from_millis(1)),
+            growth: None,
+            preallocate: false,
+            name: "rest".into(),
+            stack_size: None,
+            hooks: Hooks::default(),
+            faults: None,
+        };
+        let engine = &Engine::new(settings, Closures);
+        let (name, breath, long_ago) = (String::new(), Breath::default(), now());
+        let idle_since = Some(long_ago);
+        let mut worker = Worker { engine, index: 0, name, state: None, idle_since, breath };
+        assert!(matches!(worker.rest(Rest::Anew), Did::Rest { .. }));
+        let anew = worker.idle_since.expect("it has rested");
+        assert!(anew > long_ago);
+        for rest in [Rest::For(Duration::ZERO), Rest::UntilExpired] {
+            worker.rest(rest);
+            assert_eq!(worker.idle_since, Some(anew), "a rest is a part of the same idle time");
+        }
+    }
+
+    #[test]
+    fn tasks_are_timed_in_nanoseconds() {
+        let begin = now();
+        while now() < begin + Duration::from_micros(5) {}
+        assert!(nanos_since(begin) >= 5_000);
+    }
+}

@@ -1,0 +1,98 @@
+//! Tests of an engine without workers: what it says about itself, and who waits for it.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::task::{Context, Waker};
+
+use super::task::Task;
+use super::{Ended, Engine, Hooks, Settings};
+use crate::pool::Closures;
+
+/// An engine of two workers that are never started, with a queue of three.
+fn engine() -> Arc<Engine<Closures>> {
+    let settings = Settings {
+        capacity: 2,
+        minimum: 0,
+        queue: 3,
+        waiters: usize::MAX,
+        keep_alive: None,
+        growth: None,
+        preallocate: false,
+        name: "unmanned".into(),
+        stack_size: None,
+        hooks: Hooks::default(),
+        faults: Some(Arc::new(|| true)),
+    };
+    Engine::new(settings, Closures)
+}
+
+fn push(engine: &Engine<Closures>) {
+    engine.lock().line.push(Task::new(|| {}));
+}
+
+#[test]
+#[cfg(feature = "tokio")]
+fn a_task_is_made_only_if_it_could_run_at_once() {
+    let engine = engine();
+    push(&engine);
+    let mut made = 0;
+    let mut offer = |engine: &Arc<Engine<Closures>>| {
+        let taken = engine.offer(|| {
+            made += 1;
+            Task::new(|| {})
+        });
+        assert!(!taken, "no worker can be started");
+        made
+    };
+    assert_eq!(offer(&engine), 1);
+    push(&engine);
+    assert_eq!(offer(&engine), 1, "two run, or are about to");
+    engine.discard();
+    engine.close();
+    assert_eq!(offer(&engine), 1, "the pool is closed");
+}
+
+#[test]
+#[cfg(feature = "tokio")]
+fn more_may_run_up_to_the_capacity() {
+    let engine = engine();
+    assert!(engine.may_run_more_than(1) && !engine.may_run_more_than(2));
+    assert!(!engine.is_shut());
+    engine.close();
+    assert!(!engine.may_run_more_than(0) && engine.is_shut());
+}
+
+#[test]
+#[cfg(feature = "tokio")]
+fn tasks_are_queued_for_a_place_while_as_many_are_driven_as_may_run() {
+    let engine = engine();
+    engine.lane.begin_driven(2);
+    push(&engine);
+    push(&engine);
+    assert!(engine.has_queued_more_than(1) && !engine.has_queued_more_than(2));
+    engine.lane.end_driven();
+    assert!(!engine.has_queued_more_than(1), "one of them may begin");
+}
+
+#[test]
+#[cfg(feature = "tokio")]
+fn a_waker_is_told_once_that_the_pool_is_closed() {
+    let (engine, waker) = (engine(), super::wait::this_thread());
+    assert!(engine.tell_close(&waker) && engine.tell_close(&waker));
+    assert!(engine.tell_close(Waker::noop()));
+    assert_eq!(engine.lock().closers.len(), 2);
+    engine.close();
+    assert!(!engine.tell_close(&waker));
+    assert!(engine.lock().closers.is_empty());
+}
+
+#[test]
+fn a_future_that_waits_for_an_end_is_forgotten_when_it_is_dropped() {
+    let engine = engine();
+    push(&engine);
+    let mut until = Box::pin(engine.until(Ended::Tasks));
+    assert!(until.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    assert_eq!(engine.lock().idlers.len(), 1);
+    drop(until);
+    assert!(engine.lock().idlers.is_empty());
+}
