@@ -5,6 +5,8 @@
 
 mod common;
 
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -287,5 +289,29 @@ fn a_larger_capacity_acts_at_once_and_a_smaller_one_with_the_next_end() {
         stop.open();
         pool.drain().await.unwrap();
         assert_eq!(pool.stats().completed, 10);
+    });
+}
+
+#[test]
+fn a_task_does_not_wait_for_a_place_that_a_smaller_capacity_took_away() {
+    on_both(|| async {
+        let pool = small(2, 1);
+        let inner = pool.clone();
+        let outer = pool.spawn(async move {
+            let mut child = inner.try_spawn(async { 7 }).unwrap();
+            let mut capacity = 2;
+            poll_fn(|context| {
+                // At first there is a place for the child, and when it was asked for there is none.
+                let polled = Pin::new(&mut child).poll(context);
+                if capacity > 1 {
+                    capacity = 1;
+                    inner.resize(capacity).unwrap();
+                }
+                polled
+            })
+            .await
+        });
+        assert_eq!(outer.await.unwrap().await.unwrap().unwrap(), 7);
+        pool.drain().await.unwrap();
     });
 }
