@@ -355,4 +355,46 @@ mod tests {
         assert!(outcome.is_err());
         assert_eq!(Arc::strong_count(&token), 1);
     }
+
+    #[test]
+    fn a_closure_is_alive_until_it_is_called() {
+        let task = Task::new(|| {});
+        assert!(task.kill() && !task.is_ghost());
+    }
+
+    /// An errand of some size that says about itself what it was told.
+    struct Told<const BYTES: usize> {
+        alive: bool,
+        _ballast: [u8; BYTES],
+    }
+
+    impl<const BYTES: usize> Errand for Told<BYTES> {
+        fn run(self, _: Counts) -> End {
+            if self.alive { End::Completed } else { End::Ghost }
+        }
+
+        fn kill(&self) -> bool {
+            self.alive
+        }
+
+        fn is_ghost(&self) -> bool {
+            !self.alive
+        }
+    }
+
+    #[test]
+    fn an_errand_is_asked_whether_it_is_alive_also_in_a_box() {
+        fn check<const BYTES: usize>(alive: bool) {
+            let errand = Told { alive, _ballast: [0; BYTES] };
+            // SAFETY: the errand borrows nothing.
+            let task = unsafe { Task::borrowing(errand) };
+            assert_eq!((task.kill(), task.is_ghost()), (alive, !alive));
+            let end = if alive { End::Completed } else { End::Ghost };
+            assert_eq!(task.call(Counts::Ticket), end);
+        }
+        for alive in [true, false] {
+            check::<8>(alive);
+            check::<200>(alive);
+        }
+    }
 }
