@@ -55,7 +55,7 @@ impl<J> Crew<J> {
             self.retiring = 0;
         }
         // A thread that is being started may fail, and then this one would be missed.
-        self.retiring > 0 && self.roster.staying() > 1
+        self.retiring > 0 && self.roster.staying() > self.limits.minimum.max(1)
     }
 
     /// Whether an open pool has fewer tasks in the line than its workers are worth.

@@ -52,11 +52,12 @@ impl<J> Crew<J> {
     /// An idle worker's time is over: it goes, unless it is one of the minimum.
     fn expire(&mut self, me: usize) -> Next<J> {
         self.roster.forget_dozer(me);
-        let workers = self.roster.staying() + self.roster.count(Duty::Starting);
-        if workers <= self.limits.minimum {
+        let (staying, minimum) = (self.roster.staying(), self.limits.minimum);
+        if staying + self.roster.count(Duty::Starting) <= minimum {
             return Next::Rest(Rest::UntilCalled);
         }
-        if !self.can_spare_one() {
+        // A thread that is being started may fail, and then this one would be missed.
+        if staying <= minimum || !self.can_spare_one() {
             return Next::Rest(Rest::Anew);
         }
         self.roster.remove_idle(me);

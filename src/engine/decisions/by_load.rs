@@ -128,3 +128,15 @@ fn a_load_on_the_mark_lets_nobody_go() {
     assert!(matches!(trial.report(me, stretch), Next::Drive(2, _)));
     assert_eq!(trial.crew.retiring, 0);
 }
+
+#[test]
+fn the_minimum_does_not_rely_on_a_thread_that_is_being_started() {
+    let mut trial = Trial::by_load(4, 2);
+    trial.crew.line.push(0);
+    let (me, next) = trial.arrive();
+    let Next::Drive(0, stretch) = next else { panic!("there was a task") };
+    trial.crew.roster.add(Duty::Engaged);
+    trial.crew.roster.add(Duty::Starting);
+    assert!(!matches!(trial.report(me, stretch), Next::Leave), "the third one may fail");
+    assert_eq!(trial.crew.retiring, 1);
+}

@@ -2,6 +2,7 @@
 
 use super::super::crew::{Acts, Did, Next, Rest};
 use super::super::roster::Duty;
+use super::super::wait::this_thread;
 use super::Trial;
 
 #[test]
@@ -45,13 +46,17 @@ fn a_surplus_worker_that_was_counted_on_calls_another() {
 }
 
 #[test]
-fn a_worker_that_is_being_started_counts_for_the_minimum() {
+fn the_minimum_does_not_rely_on_a_thread_that_is_being_started() {
     let mut trial = Trial::new(4, 2);
-    let workers = [trial.arrive().0, trial.arrive().0];
-    trial.ask(workers[0], Did::Look { found: false });
-    assert!(!matches!(trial.ask(workers[0], Did::Rest { expired: true }), Next::Leave));
-    trial.crew.roster.add(Duty::Starting);
-    assert!(matches!(trial.ask(workers[0], Did::Rest { expired: true }), Next::Leave));
+    let (first, _) = trial.arrive();
+    trial.ask(first, Did::Look { found: false });
+    trial.arrive();
+    let expire = |trial: &mut Trial| trial.ask(first, Did::Rest { expired: true });
+    assert!(matches!(expire(&mut trial), Next::Rest(Rest::UntilCalled)));
+    let starting = trial.crew.roster.add(Duty::Starting);
+    assert!(matches!(expire(&mut trial), Next::Rest(Rest::Anew)), "it may fail");
+    trial.ask(starting, Did::Arrive(this_thread()));
+    assert!(matches!(expire(&mut trial), Next::Leave), "now there is one too many");
 }
 
 /// A worker on its way out, and so many others that stay.
