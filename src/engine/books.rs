@@ -198,3 +198,16 @@ impl<J> Crew<J> {
         StillRunning { running: busy, queued, permits: self.gate.permits(), from_inside: false }
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_haunted_if_most_of_many_tickets_are_ghosts() {
+        let haunted = |ghosts, tickets| Books { ghosts, ..Books::default() }.is_haunted(tickets);
+        assert!(haunted(257, 513) && haunted(257, 300));
+        assert!(!haunted(257, 514), "half of them are not most");
+        assert!(!haunted(256, 300), "so few do not matter");
+    }
+}

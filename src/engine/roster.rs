@@ -173,3 +173,23 @@ impl Roster {
         self.quiet = false;
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_room_for_as_many_workers_as_were_reserved() {
+        let mut roster = Roster::default();
+        roster.reserve(100);
+        let room = |roster: &Roster| {
+            (roster.places.capacity(), roster.vacant.capacity(), roster.idle.capacity())
+        };
+        let reserved = room(&roster);
+        (0..100).for_each(|_| _ = roster.add(Duty::Called));
+        (0..100).for_each(|index| roster.push_idle(index));
+        while roster.call_oldest().is_some() {}
+        (0..100).for_each(|index| roster.remove(index));
+        assert_eq!(room(&roster), reserved, "nothing had to grow");
+    }
+}
