@@ -180,3 +180,25 @@ pub(crate) fn this_thread() -> Waker {
 pub(crate) fn this_thread() -> Waker {
     Arc::new(Bell(thread::current())).into()
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_looks_finds_what_comes_in_time() {
+        assert_eq!(look(Duration::ZERO, || Some(1)), Some(1));
+        let begin = now();
+        let later = || (now() >= begin + Duration::from_millis(5)).then_some(2);
+        assert_eq!(look(Duration::from_secs(60), later), Some(2));
+        assert_eq!(look(Duration::ZERO, || None::<u8>), None);
+    }
+
+    #[test]
+    fn a_thread_that_looks_sees_its_verdict() {
+        let waiter = Waiter::thread();
+        assert_eq!(waiter.look(), None);
+        assert!(!waiter.decide(Verdict::Granted), "it need not be woken");
+        assert_eq!(waiter.look(), Some(Verdict::Granted));
+    }
+}

@@ -310,6 +310,7 @@ fn has_passed(since: Instant, time: Duration) -> bool {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use super::super::task::Task;
     use super::super::{Hooks, Settings};
     use super::*;
     use crate::pool::Closures;
@@ -339,32 +340,60 @@ mod tests {
         assert_eq!(breath.spins, 8);
     }
 
-    #[test]
-    fn whoever_rests_anew_counts_from_now() {
+    fn engine() -> Arc<Engine<Closures>> {
         let settings = Settings {
             capacity: 1,
             minimum: 0,
-            queue: 1,
+            queue: 9,
             waiters: 1,
             keep_alive: Some(Duration::from_millis(1)),
             growth: None,
             preallocate: false,
-            name: "rest".into(),
+            name: "worker".into(),
             stack_size: None,
             hooks: Hooks::default(),
             faults: None,
         };
-        let engine = &Engine::new(settings, Closures);
-        let (name, breath, long_ago) = (String::new(), Breath::default(), now());
-        let idle_since = Some(long_ago);
-        let mut worker = Worker { engine, index: 0, name, state: None, idle_since, breath };
+        Engine::new(settings, Closures)
+    }
+
+    fn worker(engine: &Arc<Engine<Closures>>) -> Worker<'_, Closures> {
+        let (name, breath, idle_since) = (String::new(), Breath::default(), Some(now()));
+        Worker { engine, index: 0, name, state: None, idle_since, breath }
+    }
+
+    #[test]
+    fn whoever_rests_anew_counts_from_now() {
+        let engine = engine();
+        let mut worker = worker(&engine);
+        let long_ago = worker.idle_since;
         assert!(matches!(worker.rest(Rest::Anew), Did::Rest { .. }));
-        let anew = worker.idle_since.expect("it has rested");
+        let anew = worker.idle_since;
         assert!(anew > long_ago);
         for rest in [Rest::For(Duration::ZERO), Rest::UntilExpired] {
             worker.rest(rest);
-            assert_eq!(worker.idle_since, Some(anew), "a rest is a part of the same idle time");
+            assert_eq!(worker.idle_since, anew, "a rest is a part of the same idle time");
         }
+    }
+
+    #[test]
+    fn a_worker_on_the_lane_says_how_many_tasks_it_ran() {
+        let engine = engine();
+        (0..5).for_each(|_| engine.lock().line.push(Task::new(|| {})));
+        let (job, stretch) = engine.lock().line.open().expect("there are five");
+        let Did::Drive { tasks, .. } = worker(&engine).drive(job, stretch) else {
+            panic!("it was on the lane")
+        };
+        assert_eq!(tasks, 5);
+    }
+
+    #[test]
+    fn a_worker_that_looks_sees_a_new_task() {
+        let engine = engine();
+        let found = || matches!(worker(&engine).look(0, Duration::ZERO), Did::Look { found: true });
+        assert!(!found());
+        engine.lock().line.push(Task::new(|| {}));
+        assert!(found());
     }
 
     #[test]
