@@ -230,11 +230,14 @@ fn a_refused_task_may_submit_when_it_is_dropped() {
 #[test]
 fn a_drain_that_is_seen_late_does_not_wait_for_the_reopened_pool() {
     let pool = Pool::builder().workers(1..=1).build().unwrap();
+    let door = Door::new();
+    hold_workers(&pool, &door, 1);
     let mut drained = Box::pin({
         let pool = pool.clone();
         async move { pool.drain_async().await }
     });
     assert!(poll_once(drained.as_mut()).is_pending());
+    door.open();
     // Somebody else is faster: drains the pool and opens it again.
     pool.drain().unwrap();
     pool.reopen().unwrap();
