@@ -6,70 +6,13 @@
 
 mod common;
 
-use std::process::{Command, ExitStatus, Output, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use common::{Door, PATIENCE, hold_workers};
+use common::child::{LIMIT_KIB, STACK, child, end_of, plays, succeeds};
+use common::{Door, hold_workers};
 use formic::{BuildError, Pool, Refused};
-
-/// Says to a child what it is to do.
-const PART: &str = "FORMIC_OUTSIDE";
-
-/// A stack that fits into the memory of a child a few times only.
-const STACK: usize = 256 << 20;
-
-/// The memory a child may map: some stacks and what else it needs.
-const LIMIT_KIB: usize = 2 << 20;
-
-/// Whether this process is a child that is to play this part.
-fn plays(part: &str) -> bool {
-    std::env::var(PART).is_ok_and(|played| played == part)
-}
-
-/// The test `part` again, in a process of its own, under a limit of memory if there is one.
-fn child(part: &str, limit_kib: Option<usize>) -> Command {
-    let binary = std::env::current_exe().unwrap();
-    let mut command = Command::new("sh");
-    let limit = limit_kib.map_or(String::new(), |kib| format!("ulimit -v {kib} || exit 77; "));
-    command.args(["-c", &format!("{limit}exec \"$0\" \"$@\"")]).arg(binary);
-    command.args([part, "--exact", "--nocapture", "--test-threads=1"]);
-    command.env(PART, part).env("RUST_BACKTRACE", "0").stdin(Stdio::null());
-    command
-}
-
-/// Runs it to its end, which must come soon.
-fn end_of(mut command: Command) -> Output {
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut running = command.spawn().unwrap();
-    let deadline = Instant::now() + PATIENCE;
-    while running.try_wait().unwrap().is_none() {
-        if Instant::now() >= deadline {
-            running.kill().unwrap();
-            panic!("the child hangs: {:?}", running.wait_with_output());
-        }
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    running.wait_with_output().unwrap()
-}
-
-/// Whether the limit could not be set, which is said and no failure.
-fn is_skipped(status: ExitStatus) -> bool {
-    let skipped = status.code() == Some(77);
-    if skipped {
-        println!("skipped: the shell cannot limit the memory of a process here");
-    }
-    skipped
-}
-
-#[track_caller]
-fn succeeds(part: &str, limit_kib: Option<usize>) {
-    let output = end_of(child(part, limit_kib));
-    if !is_skipped(output.status) {
-        assert!(output.status.success(), "{output:?}");
-    }
-}
 
 /// Takes what memory is left for stacks, so that not one more thread can be started.
 fn exhaust_threads() -> Vec<Pool> {

@@ -1,53 +1,123 @@
-//! The page of promises tells the truth: each test and model that it names is there.
+//! The pages of promises and of break classes tell the truth: each test and model they name is there,
+//! and runs on the pools they say.
 
 use std::fs;
 use std::path::Path;
 
-const PAGE: &str = include_str!("../docs/promises.md");
+const PROMISES: &str = include_str!("../docs/promises.md");
+const CLASSES: &str = include_str!("../docs/break-classes.md");
+
+/// A line of a table: a file, the names that are to be found in it, and what they run on.
+struct Entry {
+    file: &'static str,
+    names: Vec<&'static str>,
+    on: &'static str,
+}
 
 /// What stands between back-quotes.
 fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }
 
-/// The lines of the tables: a file, and the names that are to be found in it.
-fn entries() -> Vec<(&'static str, Vec<&'static str>)> {
-    let rows = PAGE.lines().filter(|line| line.starts_with("| `"));
-    let entry = |row: &'static str| {
-        let mut words = quoted(row);
-        words.next().map(|file| (file, words.collect()))
+/// The lines of the tables.
+fn entries(page: &'static str) -> impl Iterator<Item = Entry> {
+    page.lines().filter(|line| line.starts_with("| `")).map(|line| {
+        let mut cells = line.split('|').skip(1).map(str::trim);
+        let mut next = || cells.next().unwrap_or_default();
+        let file = quoted(next()).next().expect("the first cell is a file");
+        Entry { file, names: quoted(next()).collect(), on: next() }
+    })
+}
+
+/// How the tests of a class say what they run on.
+fn macro_of(on: &str) -> Option<&'static str> {
+    match on {
+        "every pool" => Some("on_every_pool"),
+        "every single pool" => Some("on_every_single_pool"),
+        "every pool of threads" => Some("on_every_thread_pool"),
+        _ => None,
+    }
+}
+
+/// Whether a test of this name is in this file, and runs on what is said.
+fn has_test(source: &str, name: &str, on: &str) -> bool {
+    let has = |start: &str| {
+        let mut lines = source.lines().map(|line| line.trim_start().trim_start_matches("async "));
+        lines.any(|line| line.starts_with(start))
     };
-    rows.filter_map(entry).collect()
+    match macro_of(on) {
+        Some(every) => has(&format!("fn {name}<")) && has(&format!("{every}!({name});")),
+        None => has(&format!("fn {name}()")),
+    }
 }
 
-/// Whether a function of this name is in this file.
-fn has_test(source: &str, name: &str) -> bool {
-    let mut lines = source.lines();
-    let function = format!("fn {name}()");
-    lines.any(|line| line.trim_start().trim_start_matches("async ").starts_with(&function))
-}
-
-#[test]
-fn every_test_that_the_page_of_promises_names_exists() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut missing = Vec::new();
-    for (file, names) in entries() {
+#[track_caller]
+fn check(page: &'static str) {
+    let (root, mut missing) = (Path::new(env!("CARGO_MANIFEST_DIR")), Vec::new());
+    for Entry { file, names, on } in entries(page) {
         let source = fs::read_to_string(root.join(file));
         let source = source.unwrap_or_else(|error| panic!("{file}: {error}"));
-        assert!(source.contains("test]"), "{file} has tests");
+        assert!(source.contains("test]") || macro_of(on).is_some(), "{file} has tests");
         assert!(!names.is_empty(), "{file} is there for something");
-        missing.extend(names.into_iter().filter(|name| !has_test(&source, name)));
+        missing.extend(names.into_iter().filter(|name| !has_test(&source, name, on)));
     }
     assert!(missing.is_empty(), "the page names what is not there: {missing:?}");
 }
 
+/// The twelve sections of a page that have a number: their titles, and what they say.
+fn twelve(page: &'static str) -> Vec<(&'static str, &'static str)> {
+    let sections = page.split("\n## ").skip(1);
+    let sections: Vec<_> = sections.filter_map(|section| section.split_once('\n')).collect();
+    let numbered: Vec<_> =
+        sections.into_iter().filter(|(title, _)| title.starts_with(char::is_numeric)).collect();
+    assert_eq!(numbered.len(), 12);
+    for (index, (title, _)) in numbered.iter().enumerate() {
+        assert!(title.starts_with(&format!("{}. ", index + 1)), "{title}");
+    }
+    numbered
+}
+
+#[test]
+fn every_test_that_the_page_of_promises_names_exists() {
+    check(PROMISES);
+}
+
+#[test]
+fn every_test_that_the_page_of_break_classes_names_exists() {
+    check(CLASSES);
+}
+
 #[test]
 fn each_of_the_twelve_promises_has_tests() {
-    let promises: Vec<&str> = PAGE.split("\n## ").skip(1).collect();
-    assert_eq!(promises.len(), 12);
-    for (index, promise) in promises.iter().enumerate() {
-        let title = promise.lines().next().unwrap_or_default();
-        assert!(title.starts_with(&format!("{}. ", index + 1)), "{title}");
-        assert!(promise.lines().any(|line| line.starts_with("| `tests/")), "{title} has a test");
+    for (title, text) in twelve(PROMISES) {
+        assert!(text.lines().any(|line| line.starts_with("| `tests/")), "{title} has a test");
+    }
+}
+
+/// Every test of the class's own file is on the page, and its row of the table agrees with them.
+#[test]
+fn each_of_the_twelve_break_classes_is_told_in_full() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for (number, (title, text)) in (1..).zip(twelve(CLASSES)) {
+        let files = quoted(text).filter(|word| word.contains("/break_classes/"));
+        let files: Vec<&str> = files.collect();
+        let file = files.first().unwrap_or_else(|| panic!("{title} has a file"));
+        assert!(file.contains(&format!("class_{number:02}_")), "{file}");
+        let source = fs::read_to_string(root.join(file)).expect("the file is there");
+        let tests = source.lines().filter_map(|line| {
+            let in_macro = line.strip_prefix("on_every_").and_then(|rest| rest.split_once('('));
+            in_macro.map(|(_, rest)| rest.trim_end_matches(");"))
+        });
+        let plain = source.split("#[test]\nfn ").skip(1).filter_map(|rest| rest.split_once('('));
+        for test in tests.chain(plain.map(|(name, _)| name)) {
+            assert!(quoted(text).any(|word| word == test), "{title}: {test} is not on the page");
+        }
+        let row = CLASSES.lines().find(|line| line.starts_with(&format!("| {number}. ")));
+        let row: Vec<&str> = row.expect("it has a row").split('|').map(str::trim).collect();
+        let every =
+            source.contains("\non_every_pool!") || source.contains("\non_every_single_pool!");
+        let threads = every || source.contains("\non_every_thread_pool!");
+        assert_eq!(row[2].starts_with("yes"), threads, "{title}: threads");
+        assert!(!every || row[4].starts_with("yes"), "{title}: futures");
     }
 }

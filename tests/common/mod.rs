@@ -3,6 +3,8 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+#[cfg(target_os = "linux")]
+pub mod child;
 #[cfg(feature = "tokio")]
 pub mod on_tokio;
 
