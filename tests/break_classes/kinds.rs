@@ -112,6 +112,7 @@ macro_rules! controls {
         }
     };
 }
+#[cfg(feature = "tokio")]
 pub(crate) use controls;
 
 /// What every `Multi` has by itself.
@@ -139,6 +140,7 @@ macro_rules! multi_controls {
         }
     };
 }
+#[cfg(feature = "tokio")]
 pub(crate) use multi_controls;
 
 /// The waits of a pool of threads: they block.
