@@ -185,6 +185,51 @@ fn a_future_that_is_being_polled_elsewhere_ends_in_peace() {
     assert_eq!(PANICS.load(Ordering::SeqCst), 0, "nothing panicked");
 }
 
+/// The same without handles, with one that panics in that poll: it is counted once.
+#[test]
+#[ignore = "it is counted as cancelled by the lost driver, and as panicked by the other"]
+fn a_future_that_panics_elsewhere_while_its_driver_is_lost_is_counted_once() {
+    common::hush_quiet_threads();
+    for _ in 0..50 {
+        watch(|| {
+            let (runtime, stop) = (runtime(2), Stop::new());
+            let (first, second) = (Door::new(), Door::new());
+            // The hook gives whoever loses the driver time to drop the future.
+            let hook = |_: &formic::TaskPanic| (0..1000).for_each(|_| thread::yield_now());
+            let builder = AsyncPool::builder().workers(100).queue(100).on_panic(hook);
+            let pool = builder.runtime(runtime.handle().clone()).build().unwrap();
+            let turn = Arc::new(AtomicUsize::new(0));
+            for _ in 0..20 {
+                let (stop, turn) = (stop.clone(), Arc::clone(&turn));
+                let (first, second) = (first.clone(), second.clone());
+                let task = async move {
+                    stop.pass().await;
+                    // The first keeps its driver, so that another one polls the second.
+                    if turn.fetch_add(1, Ordering::SeqCst) == 0 {
+                        return first.wait();
+                    }
+                    second.wait();
+                    panic!("on purpose");
+                };
+                pool.try_submit(task).unwrap();
+            }
+            runtime.block_on(stop.have_come(20));
+            stop.let_pass(2);
+            first.await_waiting(1);
+            second.await_waiting(1);
+            first.open();
+            eventually("the first has ended", || pool.stats().completed == 1);
+            let shutdown = thread::spawn(|| drop(runtime));
+            eventually("its driver is lost", || pool.is_closed());
+            second.open();
+            join(shutdown);
+            let stats = pool.stats();
+            assert_eq!((stats.panicked, stats.cancelled), (1, 18), "{stats:?}");
+            has_ended(&pool);
+        });
+    }
+}
+
 #[test]
 fn for_each_and_map_end_with_the_runtime() {
     use futures_util::StreamExt;
