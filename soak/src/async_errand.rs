@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use formic::{Control, JoinHandle, Refused};
+use formic::{Control, JoinHandle, Refused, Stats};
 
 use crate::block_on::poll_once;
 use crate::books::{Books, Expected, Ticket, give_up};
@@ -18,7 +18,7 @@ use crate::random::Random;
 pub(crate) type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// Any pool of futures.
-pub(crate) trait AsyncHost: Send + Sync {
+pub(crate) trait AsyncHost: Send + Sync + 'static {
     /// Submits, and waits for a place. What is refused is dropped.
     fn submit(self: Arc<Self>, errand: AsyncErrand) -> Boxed<Result<(), Refused>>;
     /// The same with a handle.
@@ -31,8 +31,19 @@ pub(crate) trait AsyncHost: Send + Sync {
     fn blocking_submit(&self, errand: AsyncErrand) -> Result<(), Refused>;
     /// What only this kind of pool can do.
     fn extra(self: Arc<Self>, site: Site, random: Random) -> Boxed<Random>;
-    /// Its figures and ends.
-    fn control(&self) -> &Control;
+    /// The pool, or each of its shards.
+    fn controls(&self) -> Vec<&Control>;
+    /// The figures of all of them.
+    fn stats(&self) -> Stats {
+        self.controls()[0].stats()
+    }
+    /// Whether a task of the pool gets an error if it waits for the pool's end.
+    fn refuses_end_from_inside(self: Arc<Self>) -> Boxed<bool> {
+        Box::pin(async move {
+            let drained = self.controls()[0].drain_async().await;
+            drained.is_err_and(|left| left.from_inside())
+        })
+    }
     /// Why it may refuse, if the submitter waits.
     fn fair(&self) -> &[Refused];
     /// Why it may refuse, if the submitter does not.
@@ -212,8 +223,8 @@ impl AsyncErrand {
                 }
             }
             (Kind::End, Some(site)) => {
-                let drained = site.host.control().drain_async().await;
-                if !drained.is_err_and(|left| left.from_inside()) {
+                let refused = Arc::clone(&site.host).refuses_end_from_inside().await;
+                if !refused {
                     site.books.fault("a future was let wait for its own pool");
                 }
             }

@@ -83,6 +83,12 @@ pub(crate) fn unclear<T>(call: impl FnOnce() -> T) -> T {
     call()
 }
 
+/// The same for a future that may drop tasks of ours in any of its polls.
+pub(crate) async fn unclear_while<F: Future>(future: F) -> F::Output {
+    let mut future = std::pin::pin!(future);
+    std::future::poll_fn(|context| unclear(|| future.as_mut().poll(context))).await
+}
+
 fn drop_as<T>(meaning: State, what: T) {
     let _meaning = Meaning::new(meaning);
     drop(what);

@@ -4,7 +4,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use crate::books::Books;
-use crate::drivers::{async_fn_pool, async_pool, fn_pool, multi, pool, semaphore};
+use crate::drivers::{
+    async_fn_pool, async_pool, fn_pool, global, multi, multi_async, pool, semaphore,
+};
 use crate::plan::{Kind, Plan};
 use crate::watch::Watch;
 
@@ -61,6 +63,8 @@ fn drive(plan: &Plan, watch: &Watch, books: &Arc<Books>) {
         Kind::Multi | Kind::MultiFn => multi::run(plan, watch, books),
         Kind::AsyncPool => async_pool::run(plan, watch, books),
         Kind::AsyncFnPool => async_fn_pool::run(plan, watch, books),
+        Kind::MultiAsync | Kind::MultiAsyncFn => multi_async::run(plan, watch, books),
+        Kind::Global => global::run(plan, watch, books),
         Kind::Semaphore => semaphore::run(plan, watch, books),
     }
 }

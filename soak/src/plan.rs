@@ -15,18 +15,25 @@ pub(crate) enum Kind {
     MultiFn,
     AsyncPool,
     AsyncFnPool,
+    MultiAsync,
+    MultiAsyncFn,
+    Global,
     Semaphore,
 }
 
-const KINDS: [Kind; 8] = [
+const KINDS: [Kind; 12] = [
     Kind::Pool,
     Kind::AsyncPool,
     Kind::FnPool,
     Kind::AsyncFnPool,
     Kind::FnPoolWithState,
+    Kind::MultiAsync,
     Kind::Multi,
     Kind::Semaphore,
+    Kind::AsyncPool,
     Kind::MultiFn,
+    Kind::Global,
+    Kind::MultiAsyncFn,
 ];
 
 /// How a phase ends.

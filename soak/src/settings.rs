@@ -14,6 +14,8 @@ use crate::random::Random;
 pub(crate) struct Settings {
     pub(crate) minimum: usize,
     pub(crate) capacity: usize,
+    /// There is no capacity until the first resize.
+    unlimited: bool,
     queue: Option<usize>,
     waiters: usize,
     pub(crate) when_full: WhenFull,
@@ -30,7 +32,8 @@ impl Settings {
     pub(crate) fn any(random: &mut Random) -> Self {
         let most = random.any(&[1, 2, 4, 8, 64]);
         let capacity = random.within(1, most);
-        let minimum = if random.once_in(3) { random.below(capacity + 1) } else { 0 };
+        let unlimited = random.once_in(10);
+        let minimum = if !unlimited && random.once_in(3) { random.below(capacity + 1) } else { 0 };
         let queue = match random.below(5) {
             0 => Some(0),
             1 => Some(1),
@@ -47,6 +50,7 @@ impl Settings {
         Settings {
             minimum,
             capacity,
+            unlimited,
             queue,
             waiters: if random.once_in(3) { random.below(8) } else { usize::MAX },
             when_full: random.any(&[
@@ -57,10 +61,15 @@ impl Settings {
             ]),
             keep_alive,
             growth: growth(queue, random),
-            preallocate: queue.is_some() && random.once_in(4),
+            preallocate: queue.is_some() && !unlimited && random.once_in(4),
             prestart: if random.once_in(4) { random.below(capacity + 1) } else { 0 },
             hooks_fail: if random.once_in(3) { random.within(1, 5) } else { 0 },
         }
+    }
+
+    /// How many tasks may run at once.
+    pub(crate) fn ceiling(&self) -> usize {
+        if self.unlimited { usize::MAX } else { self.capacity }
     }
 
     /// Why a pool with these may refuse a submitter that waits.
@@ -112,7 +121,9 @@ impl Settings {
 
     /// A builder of futures with these settings, as far as they have them.
     pub(crate) fn on_tokio<P>(&self, builder: Builder<P>) -> Builder<P> {
-        let builder = self.of_any(builder).workers(self.capacity);
+        // The runtime starts its drivers when they are needed, so a minimum means nothing to it.
+        let builder = self.of_any(builder);
+        let builder = if self.unlimited { builder } else { builder.workers(self.capacity) };
         match self.when_full {
             WhenFull::CallerRuns => builder.when_full(WhenFull::Refuse),
             _ => builder,
@@ -120,7 +131,11 @@ impl Settings {
     }
 
     fn of_any<P>(&self, builder: Builder<P>) -> Builder<P> {
-        let builder = builder.workers(self.minimum..=self.capacity).name("soak");
+        let builder = match self.unlimited {
+            true => builder.unlimited(),
+            false => builder.workers(self.minimum..=self.capacity),
+        };
+        let builder = builder.name("soak");
         let builder = builder.waiters(self.waiters).when_full(self.when_full);
         match self.queue {
             Some(queue) => builder.queue(queue),

@@ -8,7 +8,7 @@ use super::async_pool::{Fair, fair};
 use super::futures;
 use crate::async_errand::{AsyncErrand, AsyncHost, Boxed, Site};
 use crate::block_on::poll_once;
-use crate::books::{Books, drop_unclear};
+use crate::books::{Books, drop_unclear, unclear_while};
 use crate::floor::Floor;
 use crate::host::give_back;
 use crate::plan::Plan;
@@ -18,12 +18,12 @@ use crate::watch::Watch;
 /// A phase with a pool of one async function.
 pub(crate) fn run(plan: &Plan, watch: &Watch, books: &Arc<Books>) {
     let Some(runtime) = futures::runtime(plan, books) else { return };
-    let floor = Floor::new(plan.settings.capacity);
+    let floor = Floor::new(plan.settings.ceiling());
     let builder = plan.settings.on_tokio(AsyncFnPool::builder());
-    match builder.runtime(runtime.handle().clone()).build(AsyncErrand::run) {
+    match builder.runtime(runtime.handle.clone()).build(AsyncErrand::run) {
         Ok(pool) => {
             let host = Arc::new(OnAsyncFnPool { pool, fair: fair(plan) });
-            futures::drive(plan, watch, books, runtime, host, &floor);
+            futures::drive(plan, watch, books, runtime, host, &floor, &[Arc::clone(&floor)]);
         }
         Err(error) => books.fault(format!("the pool could not be built: {error}")),
     }
@@ -59,8 +59,19 @@ impl AsyncHost for OnAsyncFnPool {
         Box::pin(async move {
             let Some(errand) = site.errand(&mut random) else { return random };
             let number = errand.number();
-            if random.once_in(2) {
+            if random.once_in(3) {
                 self.called(self.pool.call(errand).await, number, &site);
+                return random;
+            }
+            // The timer is the runtime's, so a plain thread has none.
+            if tokio::runtime::Handle::try_current().is_ok() && random.once_in(2) {
+                // When its time is over, a call is cancelled, wherever it stands.
+                site.note_halt();
+                let call = self.pool.call_timeout(errand, random.micros(300));
+                match unclear_while(call).await {
+                    Err(CallError::TimedOut) => {}
+                    answer => self.called(answer, number, &site),
+                }
                 return random;
             }
             // Dropped, a call is cancelled, wherever it stands.
@@ -74,8 +85,8 @@ impl AsyncHost for OnAsyncFnPool {
         })
     }
 
-    fn control(&self) -> &Control {
-        &self.pool
+    fn controls(&self) -> Vec<&Control> {
+        vec![&self.pool]
     }
 
     fn fair(&self) -> &[Refused] {

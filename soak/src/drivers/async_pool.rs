@@ -19,12 +19,12 @@ use crate::watch::Watch;
 /// A phase with a pool of futures.
 pub(crate) fn run(plan: &Plan, watch: &Watch, books: &Arc<Books>) {
     let Some(runtime) = futures::runtime(plan, books) else { return };
-    let floor = Floor::new(plan.settings.capacity);
+    let floor = Floor::new(plan.settings.ceiling());
     let builder = plan.settings.on_tokio(AsyncPool::builder());
-    match builder.runtime(runtime.handle().clone()).build() {
+    match builder.runtime(runtime.handle.clone()).build() {
         Ok(pool) => {
             let host = Arc::new(OnAsyncPool { pool, fair: fair(plan) });
-            futures::drive(plan, watch, books, runtime, host, &floor);
+            futures::drive(plan, watch, books, runtime, host, &floor, &[Arc::clone(&floor)]);
         }
         Err(error) => books.fault(format!("the pool could not be built: {error}")),
     }
@@ -72,7 +72,8 @@ struct OnAsyncPool {
     fair: Fair,
 }
 
-async fn unheard(errand: AsyncErrand) {
+/// An errand whose result nobody wants.
+pub(super) async fn unheard(errand: AsyncErrand) {
     errand.run().await;
 }
 
@@ -99,10 +100,7 @@ impl AsyncHost for OnAsyncPool {
 
     fn extra(self: Arc<Self>, site: Site, mut random: Random) -> Boxed<Random> {
         Box::pin(async move {
-            // A task that pulls through its own pool may wait for a seat that stands in the line behind
-            // it, and so for itself: that is done from outside only.
-            let ways = if site.depth == 0 { 4 } else { 2 };
-            match random.below(ways) {
+            match random.below(4) {
                 0 => self.permit(&site, &mut random).await,
                 1 => drop(self.pool.wait_idle().await),
                 2 => self.for_each(&site, &mut random).await,
@@ -112,8 +110,8 @@ impl AsyncHost for OnAsyncPool {
         })
     }
 
-    fn control(&self) -> &Control {
-        &self.pool
+    fn controls(&self) -> Vec<&Control> {
+        vec![&self.pool]
     }
 
     fn fair(&self) -> &[Refused] {

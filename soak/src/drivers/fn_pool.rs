@@ -21,15 +21,11 @@ pub(super) type Errands = FnPool<Errand, u64>;
 
 /// A phase with a pool of one function.
 pub(crate) fn run(plan: &Plan, watch: &Watch, books: &Arc<Books>) {
-    let floor = Floor::new(plan.settings.capacity);
     let states = Arc::new(AtomicUsize::new(0));
-    match build(plan, &floor, &states) {
-        Ok(pool) => {
-            let host = Arc::new(OnFnPool { pool, settings: plan.settings.clone() });
-            threads::drive(plan, watch, books, host, &[floor]);
-        }
-        Err(error) => books.fault(format!("the pool could not be built: {error}")),
-    }
+    threads::run(plan, watch, books, |floor| {
+        let pool = build(plan, floor, &states)?;
+        Ok(Arc::new(OnFnPool { pool, settings: plan.settings.clone() }))
+    });
     watch.await_that(books, "every state of a worker is dropped", || {
         states.load(Ordering::SeqCst) == 0
     });
@@ -83,6 +79,8 @@ pub(super) fn submit(pool: &Errands, errand: Errand, wait: bool) -> Result<(), R
 }
 
 impl Host for OnFnPool {
+    threads::one_pool!();
+
     fn submit(&self, errand: Errand, wait: bool) -> Result<(), Refused> {
         submit(&self.pool, errand, wait)
     }
@@ -90,22 +88,6 @@ impl Host for OnFnPool {
     fn spawn(&self, errand: Errand, wait: bool) -> Result<JoinHandle<u64>, Refused> {
         let answer = if wait { self.pool.spawn(errand) } else { self.pool.try_spawn(errand) };
         answer.map_err(give_back)
-    }
-
-    fn controls(&self) -> Vec<&Control> {
-        vec![&self.pool]
-    }
-
-    fn stats(&self) -> Stats {
-        self.pool.stats()
-    }
-
-    fn fair(&self) -> &[Refused] {
-        self.settings.fair()
-    }
-
-    fn refuses_end_from_inside(&self) -> bool {
-        is_from_inside(self.pool.drain(), self.pool.wait_idle())
     }
 
     fn extra(self: Arc<Self>, books: &Arc<Books>, depth: usize, random: &mut Random) {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::sync::oneshot;
 
 use super::threads;
 use crate::async_errand::{AsyncHost, Site};
@@ -17,33 +18,77 @@ use crate::random::Random;
 use crate::watch::Watch;
 
 /// A runtime for one phase; its threads end with it.
-pub(super) fn runtime(plan: &Plan, books: &Books) -> Option<Runtime> {
-    let threads = Random::of(plan.seed, 7).within(1, 4);
-    let mut builder = Builder::new_multi_thread();
-    let runtime = builder.worker_threads(threads).thread_name("soak-rt").enable_time().build();
-    runtime.map_err(|error| books.fault(format!("no runtime: {error}"))).ok()
+pub(super) struct Ground {
+    pub(super) handle: Handle,
+    kept: Option<Kept>,
 }
 
-/// Drives a pool through a phase and to its end.
+enum Kept {
+    Threads(Runtime),
+    /// A current-thread runtime belongs to the thread that turns it until it is told to stop.
+    Turned(oneshot::Sender<()>, thread::JoinHandle<()>),
+}
+
+impl Drop for Ground {
+    fn drop(&mut self) {
+        match self.kept.take() {
+            Some(Kept::Threads(runtime)) => drop(runtime),
+            Some(Kept::Turned(stop, turner)) => {
+                drop(stop);
+                // It does not panic: a driver contains what its futures do.
+                drop(turner.join());
+            }
+            None => {}
+        }
+    }
+}
+
+/// A runtime with some threads, or a current-thread one.
+pub(super) fn runtime(plan: &Plan, books: &Books) -> Option<Ground> {
+    let built = match Random::of(plan.seed, 7).below(6) {
+        0 | 1 => turned(),
+        threads => {
+            let mut builder = Builder::new_multi_thread();
+            let runtime = builder.worker_threads(threads - 1).thread_name("soak-rt").enable_time();
+            runtime.build().map(|runtime| Ground {
+                handle: runtime.handle().clone(),
+                kept: Some(Kept::Threads(runtime)),
+            })
+        }
+    };
+    built.map_err(|error| books.fault(format!("no runtime: {error}"))).ok()
+}
+
+fn turned() -> std::io::Result<Ground> {
+    let runtime = Builder::new_current_thread().enable_time().build()?;
+    let (handle, (stop, stopped)) = (runtime.handle().clone(), oneshot::channel());
+    let turner = thread::Builder::new().name("soak-turner".to_owned());
+    let turner = turner.spawn(move || drop(runtime.block_on(stopped)))?;
+    Ok(Ground { handle, kept: Some(Kept::Turned(stop, turner)) })
+}
+
+/// Drives a pool, or shards, through a phase and to its end. `floor` is where all tasks run, and there
+/// is one more for each shard, by which its size is known.
 pub(super) fn drive(
     plan: &Plan,
     watch: &Watch,
     books: &Arc<Books>,
-    runtime: Runtime,
+    runtime: Ground,
     host: Arc<dyn AsyncHost>,
     floor: &Arc<Floor>,
+    floors: &[Arc<Floor>],
 ) {
     let seen = Arc::downgrade(&host);
-    watch.show(move || seen.upgrade().map(|host| format!("{:?}", host.control().stats())));
+    watch.show(move || seen.upgrade().map(|host| format!("{:?}", host.stats())));
     let site = Site { host, books: Arc::clone(books), floor: Arc::clone(floor), depth: 0 };
     let by_threads = plan.ending == Ending::EndRuntime || plan.seed.is_multiple_of(2);
     let runtime = if by_threads {
-        submit_by_threads(plan, watch, &site, runtime)
+        submit_by_threads(plan, watch, &site, runtime, floors)
     } else {
-        submit_by_tasks(plan, watch, &site, &runtime);
+        submit_by_tasks(plan, watch, &site, &runtime.handle, floors);
         Some(runtime)
     };
-    finish(plan, site);
+    finish(plan, site, floors);
     // Without the runtime nothing would run on.
     watch.await_that(books, "what was accepted runs to its end", || Arc::strong_count(books) == 1);
     drop(runtime);
@@ -53,7 +98,13 @@ fn over(plan: &Plan, books: &Books, begun: Instant) -> bool {
     books.are_full() || begun.elapsed() >= plan.time
 }
 
-fn submit_by_tasks(plan: &Plan, watch: &Watch, site: &Site, runtime: &Runtime) {
+fn submit_by_tasks(
+    plan: &Plan,
+    watch: &Watch,
+    site: &Site,
+    runtime: &Handle,
+    floors: &[Arc<Floor>],
+) {
     let begun = Instant::now();
     let submitters: Vec<_> = (0..plan.threads as u64)
         .map(|number| {
@@ -68,7 +119,7 @@ fn submit_by_tasks(plan: &Plan, watch: &Watch, site: &Site, runtime: &Runtime) {
             })
         })
         .collect();
-    disturb(plan, watch, site, begun);
+    disturb(plan, watch, site, floors, begun);
     for submitter in submitters {
         if let Err(error) = block_on(submitter) {
             site.books.fault(format!("a submitter: {error}"));
@@ -76,7 +127,13 @@ fn submit_by_tasks(plan: &Plan, watch: &Watch, site: &Site, runtime: &Runtime) {
     }
 }
 
-fn submit_by_threads(plan: &Plan, watch: &Watch, site: &Site, runtime: Runtime) -> Option<Runtime> {
+fn submit_by_threads(
+    plan: &Plan,
+    watch: &Watch,
+    site: &Site,
+    runtime: Ground,
+    floors: &[Arc<Floor>],
+) -> Option<Ground> {
     let begun = Instant::now();
     thread::scope(|scope| {
         for number in 0..plan.threads as u64 {
@@ -92,7 +149,7 @@ fn submit_by_threads(plan: &Plan, watch: &Watch, site: &Site, runtime: Runtime) 
                 }
             });
         }
-        disturb(plan, watch, site, begun);
+        disturb(plan, watch, site, floors, begun);
         // With everybody still at it.
         if plan.ending == Ending::EndRuntime {
             drop(runtime);
@@ -126,28 +183,30 @@ fn submit_and_block(site: &Site, mut random: Random) -> Random {
     random
 }
 
-fn disturb(plan: &Plan, watch: &Watch, site: &Site, begun: Instant) {
+fn disturb(plan: &Plan, watch: &Watch, site: &Site, floors: &[Arc<Floor>], begun: Instant) {
     let mut random = Random::new(plan.seed);
     // A runtime ends in the middle of it.
     let half = plan.ending == Ending::EndRuntime;
     let over = || over(plan, &site.books, begun) || (half && begun.elapsed() >= plan.time / 2);
     while !over() {
-        let control = site.host.control();
-        site.books.sample(control.stats());
+        site.books.sample(site.host.stats());
         if plan.disturbed {
-            threads::disturb(plan, &site.books, control, &site.floor, &mut random);
+            let number = random.below(floors.len());
+            let (control, floor) = (site.host.controls()[number], &floors[number]);
+            threads::disturb(plan, &site.books, control, floor, &mut random);
         }
         thread::park_timeout(random.micros(500));
         watch.beat();
     }
 }
 
-fn finish(plan: &Plan, site: Site) {
+fn finish(plan: &Plan, site: Site, floors: &[Arc<Floor>]) {
     if plan.ending == Ending::DropHandles {
         return drop(site);
     }
     let mut random = Random::of(plan.seed, 0);
-    let control = site.host.control();
-    threads::end(plan.ending, control, &site.floor, &site.books, &mut random);
-    site.books.compare(control.stats());
+    for (control, floor) in site.host.controls().into_iter().zip(floors) {
+        threads::end(plan.ending, control, floor, &site.books, &mut random);
+    }
+    site.books.compare(site.host.stats());
 }

@@ -3,9 +3,11 @@
 pub(crate) mod threads; // what is done to every pool of threads
 pub(crate) mod pool;
 pub(crate) mod groups; // .. its batches, scopes and maps
+pub(crate) mod global;
 pub(crate) mod fn_pool;
 pub(crate) mod multi;
 pub(crate) mod futures; // what is done to every pool of futures
 pub(crate) mod async_pool;
 pub(crate) mod async_fn_pool;
+pub(crate) mod multi_async;
 pub(crate) mod semaphore;

@@ -17,7 +17,7 @@ use crate::watch::Watch;
 
 /// A phase with shards.
 pub(crate) fn run(plan: &Plan, watch: &Watch, books: &Arc<Books>) {
-    let floors: Vec<_> = (0..plan.shards).map(|_| Floor::new(plan.settings.capacity)).collect();
+    let floors: Vec<_> = (0..plan.shards).map(|_| Floor::new(plan.settings.ceiling())).collect();
     let states = Arc::new(AtomicUsize::new(0));
     match build(plan, &floors, &states) {
         Ok(host) => threads::drive(plan, watch, books, host, &floors),

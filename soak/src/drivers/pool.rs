@@ -10,7 +10,6 @@ use super::{groups, threads};
 use crate::block_on::{block_on, poll_once};
 use crate::books::Books;
 use crate::errand::Errand;
-use crate::floor::Floor;
 use crate::host::{AT_ONCE, Host, give_back, is_from_inside, treat};
 use crate::plan::Plan;
 use crate::random::Random;
@@ -19,15 +18,10 @@ use crate::watch::Watch;
 
 /// A phase with a pool of closures.
 pub(crate) fn run(plan: &Plan, watch: &Watch, books: &Arc<Books>) {
-    let floor = Floor::new(plan.settings.capacity);
-    let builder = plan.settings.on_threads(Pool::builder(), &floor);
-    match builder.build() {
-        Ok(pool) => {
-            let host = Arc::new(OnPool { pool, settings: plan.settings.clone() });
-            threads::drive(plan, watch, books, host, &[floor]);
-        }
-        Err(error) => books.fault(format!("the pool could not be built: {error}")),
-    }
+    threads::run(plan, watch, books, |floor| {
+        let pool = plan.settings.on_threads(Pool::builder(), floor).build()?;
+        Ok(Arc::new(OnPool { pool, settings: plan.settings.clone() }))
+    });
 }
 
 struct OnPool {
@@ -50,28 +44,14 @@ pub(super) fn spawn(pool: &Pool, errand: Errand, wait: bool) -> Result<JoinHandl
 }
 
 impl Host for OnPool {
+    threads::one_pool!();
+
     fn submit(&self, errand: Errand, wait: bool) -> Result<(), Refused> {
         submit(&self.pool, errand, wait)
     }
 
     fn spawn(&self, errand: Errand, wait: bool) -> Result<JoinHandle<u64>, Refused> {
         spawn(&self.pool, errand, wait)
-    }
-
-    fn controls(&self) -> Vec<&Control> {
-        vec![&self.pool]
-    }
-
-    fn stats(&self) -> Stats {
-        self.pool.stats()
-    }
-
-    fn fair(&self) -> &[Refused] {
-        self.settings.fair()
-    }
-
-    fn refuses_end_from_inside(&self) -> bool {
-        is_from_inside(self.pool.drain(), self.pool.wait_idle())
     }
 
     fn extra(self: Arc<Self>, books: &Arc<Books>, depth: usize, random: &mut Random) {

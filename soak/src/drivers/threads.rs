@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Instant;
 
-use formic::{Control, PrestartError};
+use formic::{BuildError, Control, PrestartError};
 
 use crate::block_on::{block_on, poll_once};
 use crate::books::Books;
@@ -15,6 +15,42 @@ use crate::host::{Host, act};
 use crate::plan::{Ending, Plan};
 use crate::random::Random;
 use crate::watch::Watch;
+
+/// A phase with one pool, which `build` makes.
+pub(super) fn run(
+    plan: &Plan,
+    watch: &Watch,
+    books: &Arc<Books>,
+    build: impl FnOnce(&Arc<Floor>) -> Result<Arc<dyn Host>, BuildError>,
+) {
+    let floor = Floor::new(plan.settings.ceiling());
+    match build(&floor) {
+        Ok(host) => drive(plan, watch, books, host, &[floor]),
+        Err(error) => books.fault(format!("the pool could not be built: {error}")),
+    }
+}
+
+/// What every host of one pool has.
+macro_rules! one_pool {
+    () => {
+        fn controls(&self) -> Vec<&Control> {
+            vec![&self.pool]
+        }
+
+        fn stats(&self) -> Stats {
+            self.pool.stats()
+        }
+
+        fn fair(&self) -> &[Refused] {
+            self.settings.fair()
+        }
+
+        fn refuses_end_from_inside(&self) -> bool {
+            is_from_inside(self.pool.drain(), self.pool.wait_idle())
+        }
+    };
+}
+pub(super) use one_pool;
 
 /// Drives a pool, or shards with a floor each, through a phase and to its end.
 pub(crate) fn drive(
