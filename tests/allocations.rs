@@ -5,42 +5,19 @@
 //! for by a constant that is small beside the number of tasks.
 
 mod common;
+#[path = "common/counting.rs"]
+mod counting;
 
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::hint::black_box;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use common::eventually;
+use counting::allocations;
 use formic::{Control, FnPool, Pool};
-
-struct Counting;
-
-static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
-
-// SAFETY: it does what the system's allocator does.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the caller keeps the same promises.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps the same promises, and `pointer` comes from `System`.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static COUNTING: Counting = Counting;
 
 const TASKS: u64 = 100_000;
 /// Tasks that are under way at once: far fewer than there are places, so that nobody waits for one.
 const BURST: u64 = 500;
-/// What all tasks together may cost beside what each of them costs: a wake-up costs one, and how many
-/// there are is up to the machine.
-const BESIDE: u64 = TASKS / 10;
 
 fn take_turns() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
@@ -60,16 +37,14 @@ fn count(pool: &Control, mut task: impl FnMut(u64)) -> u64 {
         }
     };
     run(10 * BURST);
-    let before = ALLOCATIONS.load(Ordering::SeqCst);
+    let before = allocations();
     run(TASKS);
-    ALLOCATIONS.load(Ordering::SeqCst) - before
+    allocations() - before
 }
 
 #[track_caller]
 fn assert_costs(each: u64, count: u64) {
-    println!("{count} allocations for {TASKS} tasks");
-    let least = each * TASKS;
-    assert!((least..=least + BESIDE).contains(&count), "{count}, not {each} for each of {TASKS}");
+    counting::assert_costs(each, TASKS, count);
 }
 
 fn closures() -> Pool {
