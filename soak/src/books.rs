@@ -2,8 +2,10 @@
 
 use std::cell::Cell;
 use std::panic::resume_unwind;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
 
 use formic::{JoinError, Refused, Stats};
 
@@ -87,6 +89,32 @@ pub(crate) fn unclear<T>(call: impl FnOnce() -> T) -> T {
 pub(crate) async fn unclear_while<F: Future>(future: F) -> F::Output {
     let mut future = std::pin::pin!(future);
     std::future::poll_fn(|context| unclear(|| future.as_mut().poll(context))).await
+}
+
+/// A future that may wait for a place, with a task in its hands. Dropped with whoever awaits it, it drops
+/// a task that the pool may not have heard of.
+pub(crate) struct Waiting<T>(Option<Pin<Box<dyn Future<Output = T> + Send>>>);
+
+impl<T> Waiting<T> {
+    /// Wraps the future.
+    pub(crate) fn new(future: impl Future<Output = T> + Send + 'static) -> Self {
+        Waiting(Some(Box::pin(future)))
+    }
+}
+
+impl<T> Future for Waiting<T> {
+    type Output = T;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
+        // It is taken out only when it is dropped.
+        self.0.as_mut().map_or(Poll::Pending, |future| future.as_mut().poll(context))
+    }
+}
+
+impl<T> Drop for Waiting<T> {
+    fn drop(&mut self) {
+        drop_unclear(self.0.take());
+    }
 }
 
 fn drop_as<T>(meaning: State, what: T) {

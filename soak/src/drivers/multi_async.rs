@@ -10,7 +10,7 @@ use formic::{
 use super::async_pool::{Fair, fair, unheard};
 use super::futures::{self, Ground};
 use crate::async_errand::{AsyncErrand, AsyncHost, Boxed, Site};
-use crate::books::Books;
+use crate::books::{Books, Waiting};
 use crate::floor::Floor;
 use crate::host::give_back;
 use crate::plan::{Kind, Plan};
@@ -59,11 +59,16 @@ fn from_inside(ended: Result<(), ShardErrors<StillRunning>>) -> bool {
 macro_rules! shards {
     ($task:expr, $call:expr) => {
         fn submit(self: Arc<Self>, errand: AsyncErrand) -> Boxed<Result<(), Refused>> {
-            Box::pin(async move { self.0.submit($task(errand)).await.map_err(give_back) })
+            // A task waits at another shard's gate if its own one is closed.
+            Box::pin(Waiting::new(
+                async move { self.0.submit($task(errand)).await.map_err(give_back) },
+            ))
         }
 
         fn spawn(self: Arc<Self>, errand: AsyncErrand) -> Boxed<Result<JoinHandle<u64>, Refused>> {
-            Box::pin(async move { self.0.spawn($call(errand)).await.map_err(give_back) })
+            Box::pin(Waiting::new(
+                async move { self.0.spawn($call(errand)).await.map_err(give_back) },
+            ))
         }
 
         fn try_submit(&self, errand: AsyncErrand) -> Result<(), Refused> {
