@@ -68,21 +68,15 @@ fn ten_thousand_panics<K: Kind>() {
     });
     let pool = K::build(&Plan { on_panic, ..Plan::new(2, 2) });
     let each = rounds(10_000) / 4;
-    let submit = move |pool: &K, ran: &Arc<AtomicUsize>| {
+    let submit = || {
         for number in 0..each {
             block_on(pool.submit(panics(number))).unwrap();
             if number % 20 == 0 {
-                block_on(pool.submit(counting(ran))).unwrap();
+                block_on(pool.submit(counting(&ran))).unwrap();
             }
         }
     };
-    let submitters: Vec<_> = (0..4)
-        .map(|_| {
-            let (pool, ran) = (pool.clone(), Arc::clone(&ran));
-            thread::spawn(move || submit(&pool, &ran))
-        })
-        .collect();
-    submitters.into_iter().for_each(join);
+    thread::scope(|scope| (0..4).for_each(|_| drop(scope.spawn(submit))));
     assert_all_work(&pool, 2);
     assert!(block_on(pool.drain()));
     let (stats, good) = (pool.stats(), ran.load(Ordering::SeqCst) as u64);
