@@ -1,0 +1,114 @@
+//! `build`, for each kind of pool of threads.
+
+use super::Builder;
+use crate::error::BuildError;
+use crate::fn_pool::{Calls, FnPool};
+use crate::pool::{Closures, Pool};
+
+impl Builder<Pool> {
+    /// Checks the settings and makes the pool. Starts the minimum and what
+    /// [`prestart`](Builder::prestart) asks for; the other workers are started on demand.
+    ///
+    /// # Errors
+    ///
+    /// A [`BuildError`] that names the setting and its value.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::{BuildError, Pool};
+    ///
+    /// let pool = Pool::builder().workers(4).queue(64).build()?;
+    /// assert_eq!((pool.capacity(), pool.workers()), (4, 0));
+    /// assert!(matches!(Pool::builder().workers(0).build(), Err(BuildError::NoWorkers)));
+    /// # Ok::<(), formic::BuildError>(())
+    /// ```
+    pub fn build(self) -> Result<Pool, BuildError> {
+        self.start(Closures).map(Pool::from_started)
+    }
+
+    /// Makes the pool that [`formic::global`](crate::global()) returns, for the whole process. For `main`,
+    /// before anybody has used it. Whoever races with the first use gets all or nothing: either this
+    /// is the global pool, or there is an error and it is not.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::GlobalExists`] if there is a global pool already, built or made by its first
+    /// use; otherwise as [`build`](Builder::build).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::{BuildError, Pool};
+    ///
+    /// Pool::builder().workers(3).build_global()?;
+    /// assert_eq!(formic::global().capacity(), 3);
+    ///
+    /// let again = Pool::builder().build_global();
+    /// assert!(matches!(again, Err(BuildError::GlobalExists)));
+    /// # Ok::<(), BuildError>(())
+    /// ```
+    pub fn build_global(self) -> Result<(), BuildError> {
+        crate::global::install(self)
+    }
+}
+
+impl<T, R> Builder<FnPool<T, R>>
+where
+    T: Send + 'static,
+    R: Send + 'static,
+{
+    /// Checks the settings and makes a pool of one function. Starts the minimum and what
+    /// [`prestart`](Builder::prestart) asks for; the other workers are started on demand.
+    ///
+    /// # Errors
+    ///
+    /// A [`BuildError`] that names the setting and its value.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::FnPool;
+    ///
+    /// let lengths = FnPool::builder().workers(2).queue(64).build(|text: &str| text.len())?;
+    /// assert_eq!(lengths.call("formic").unwrap(), 6);
+    /// # Ok::<(), formic::BuildError>(())
+    /// ```
+    pub fn build<F>(self, function: F) -> Result<FnPool<T, R>, BuildError>
+    where
+        F: Fn(T) -> R + Send + Sync + 'static,
+    {
+        self.build_with_state(|| (), move |(), argument| function(argument))
+    }
+
+    /// As [`build`](Builder::build), for a function with a state per worker; see
+    /// [`FnPool::with_state`].
+    ///
+    /// # Errors
+    ///
+    /// A [`BuildError`] that names the setting and its value.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::FnPool;
+    ///
+    /// let calls = FnPool::builder().workers(1).keep_alive(None).build_with_state(
+    ///     || 0,
+    ///     |calls: &mut u32, ()| {
+    ///         *calls += 1;
+    ///         *calls
+    ///     },
+    /// )?;
+    /// assert_eq!((calls.call(()).unwrap(), calls.call(()).unwrap()), (1, 2));
+    /// # Ok::<(), formic::BuildError>(())
+    /// ```
+    pub fn build_with_state<S, I, F>(self, init: I, function: F) -> Result<FnPool<T, R>, BuildError>
+    where
+        S: 'static,
+        I: Fn() -> S + Send + Sync + 'static,
+        F: Fn(&mut S, T) -> R + Send + Sync + 'static,
+    {
+        self.start(Calls::new(init, function)).map(FnPool::from_started)
+    }
+}

@@ -1,0 +1,56 @@
+//! How many workers a pool is to have.
+
+use std::ops::{RangeInclusive, RangeToInclusive};
+
+use super::Builder;
+use crate::engine::MAX_WORKERS;
+
+/// How many workers a pool has: `8` and `..=8` mean none at first and up to eight, `2..=8` means
+/// always at least two.
+///
+/// # Examples
+///
+/// ```
+/// use formic::Workers;
+///
+/// assert_eq!(Workers::from(8), Workers::from(..=8));
+/// assert_eq!(Workers::from(8), Workers::from(0..=8));
+/// assert_ne!(Workers::from(8), Workers::from(2..=8));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Workers {
+    pub(super) minimum: usize,
+    pub(super) capacity: usize,
+}
+
+impl From<usize> for Workers {
+    fn from(capacity: usize) -> Self {
+        Workers { minimum: 0, capacity }
+    }
+}
+
+impl From<RangeToInclusive<usize>> for Workers {
+    fn from(range: RangeToInclusive<usize>) -> Self {
+        Workers { minimum: 0, capacity: range.end }
+    }
+}
+
+impl From<RangeInclusive<usize>> for Workers {
+    fn from(range: RangeInclusive<usize>) -> Self {
+        Workers { minimum: *range.start(), capacity: *range.end() }
+    }
+}
+
+impl Builder {
+    /// The most workers that a pool of threads may have, also an unlimited one.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::{BuildError, Builder, Pool};
+    ///
+    /// let error = Pool::builder().workers(Builder::MAX_WORKERS + 1).build().unwrap_err();
+    /// assert!(matches!(error, BuildError::TooManyWorkers { .. }));
+    /// ```
+    pub const MAX_WORKERS: usize = MAX_WORKERS;
+}
