@@ -1,0 +1,204 @@
+//! The ends of a pool: to wait until it is idle, to close, drain, discard, and to open it again.
+
+use std::time::{Duration, Instant};
+
+use super::{Control, deadline};
+use crate::engine::Ended;
+use crate::error::{ReopenError, StillRunning};
+
+impl Control {
+    /// Waits until no accepted task is left: none queued, none running. The pool stays open, so
+    /// there may be new ones when this returns.
+    ///
+    /// # Errors
+    ///
+    /// [`StillRunning`], at once, if called by a task of the same pool: it would wait for itself.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = formic::Pool::new(2);
+    /// pool.submit(|| ())?;
+    /// pool.wait_idle()?;
+    /// assert_eq!(pool.stats().completed, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "WaitAll")]
+    #[doc(alias = "join")]
+    pub fn wait_idle(&self) -> Result<(), StillRunning> {
+        self.steer().wait_until(Ended::Tasks, None)
+    }
+
+    /// [`wait_idle`](Control::wait_idle) as a future, for any executor. Dropped, it waits no longer.
+    ///
+    /// # Errors
+    ///
+    /// As [`wait_idle`](Control::wait_idle).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = formic::Pool::new(2);
+    /// pool.try_submit(|| ())?;
+    /// pool.wait_idle_async().await?;
+    /// assert_eq!(pool.stats().completed, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[doc(alias = "WaitAll")]
+    pub async fn wait_idle_async(&self) -> Result<(), StillRunning> {
+        self.steer().until(Ended::Tasks).await
+    }
+
+    /// Refuses new tasks from now on. Waiting submitters get their task back with `Closed`. What
+    /// was accepted still runs; then the workers go. Does not wait; closing twice does no harm.
+    ///
+    /// A [`Permit`](crate::Permit) that is out still counts as accepted: its task will run.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = formic::Pool::new(1);
+    /// pool.close();
+    /// assert!(pool.is_closed());
+    /// assert!(pool.submit(|| ()).is_err());
+    /// ```
+    #[doc(alias = "shutdown")]
+    pub fn close(&self) {
+        self.steer().close();
+    }
+
+    /// Closes the pool and waits until everything accepted has run and every worker's thread has
+    /// been joined. A [`Permit`](crate::Permit) that is out is waited for, too.
+    ///
+    /// # Errors
+    ///
+    /// [`StillRunning`], at once, if called by a task of the same pool: it would wait for itself.
+    /// Then the pool is not closed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = formic::Pool::new(2);
+    /// for _ in 0..100 {
+    ///     pool.submit(|| ())?;
+    /// }
+    /// pool.drain()?;
+    /// assert_eq!((pool.stats().completed, pool.workers()), (100, 0));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "Release")]
+    #[doc(alias = "shutdown")]
+    #[doc(alias = "awaitTermination")]
+    pub fn drain(&self) -> Result<(), StillRunning> {
+        self.drain_until(None)
+    }
+
+    /// As [`drain`](Control::drain), for up to `time`. May be called again; the pool stays closed.
+    ///
+    /// # Errors
+    ///
+    /// [`StillRunning`] says how much was left when the time was over; also, at once, if called
+    /// by a task of the same pool.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::sync::mpsc;
+    /// use std::time::Duration;
+    ///
+    /// let pool = formic::Pool::new(1);
+    /// let (open, door) = mpsc::channel::<()>();
+    /// pool.submit(move || drop(door.recv()))?;
+    /// let left = pool.drain_timeout(Duration::from_millis(5)).unwrap_err();
+    /// assert_eq!(left.running() + left.queued(), 1);
+    /// drop(open);
+    /// pool.drain()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "ReleaseTimeout")]
+    pub fn drain_timeout(&self, time: Duration) -> Result<(), StillRunning> {
+        self.drain_until(deadline(time))
+    }
+
+    /// [`drain`](Control::drain) as a future, for any executor. The pool is closed when the future is
+    /// first polled. Dropped, it waits no longer, and the pool stays closed.
+    ///
+    /// # Errors
+    ///
+    /// As [`drain`](Control::drain).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = formic::Pool::new(2);
+    /// pool.try_submit(|| ())?;
+    /// pool.drain_async().await?;
+    /// assert_eq!((pool.stats().completed, pool.workers()), (1, 0));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[doc(alias = "Release")]
+    #[doc(alias = "shutdown")]
+    pub async fn drain_async(&self) -> Result<(), StillRunning> {
+        self.check_outside()?;
+        self.close();
+        self.steer().until(Ended::Workers).await
+    }
+
+    pub(crate) fn drain_until(&self, deadline: Option<Instant>) -> Result<(), StillRunning> {
+        self.check_outside()?;
+        self.close();
+        self.steer().wait_until(Ended::Workers, deadline)
+    }
+
+    /// Drops every task that has not been started, and says how many. They count as cancelled.
+    /// The pool stays open or closed, as it was.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = formic::Pool::new(1);
+    /// for _ in 0..100 {
+    ///     pool.submit(|| ())?;
+    /// }
+    /// let dropped = pool.discard();
+    /// pool.wait_idle()?;
+    /// let stats = pool.stats();
+    /// assert_eq!((stats.cancelled, stats.completed + stats.cancelled), (dropped as u64, 100));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "Cancel")]
+    #[doc(alias = "shutdownNow")]
+    pub fn discard(&self) -> usize {
+        self.steer().discard()
+    }
+
+    /// Opens a drained pool again, with the same settings and the figures going on.
+    ///
+    /// # Errors
+    ///
+    /// If the pool is open, or closed but not at its end yet, or if a thread for the minimum could
+    /// not be started; in the last case it is open all the same.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = formic::Pool::new(1);
+    /// pool.drain()?;
+    /// pool.reopen()?;
+    /// pool.submit(|| ())?;
+    /// pool.drain()?;
+    /// assert_eq!(pool.stats().completed, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "Reboot")]
+    #[doc(alias = "Reset")]
+    pub fn reopen(&self) -> Result<(), ReopenError> {
+        self.steer().reopen()
+    }
+}
