@@ -16,20 +16,25 @@
 //! - Only the scope decides when it returns: its users have a reference to it, which they can neither
 //!   drop nor forget to an effect. Forgetting a [`ScopedHandle`] changes nothing: it owns no task.
 
+mod tasks; // what the scope waits for
+mod drawer; // where a task leaves its result
+mod handle; // .. and who takes it
 mod latch; // tasks without a handle
 
 use std::fmt;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
 
+use self::drawer::{Drawer, Empty, Unfilled};
 use self::latch::{Latch, Latched};
+use self::tasks::{Started, Tasks};
 use crate::engine::task::Task;
 use crate::engine::{self, Joinable};
 use crate::error::{JoinError, SubmitError, TaskPanic};
-use crate::handle::JoinHandle;
 use crate::pool::Pool;
+
+pub use self::handle::ScopedHandle;
 
 /// A place to run tasks that borrow; see [`Pool::scope`].
 ///
@@ -52,56 +57,6 @@ pub struct Scope<'scope, 'env: 'scope> {
     latch: Option<Arc<Latch>>,
     /// Neither lifetime may be shortened or lengthened: closures with these lifetimes go in.
     lifetimes: PhantomData<(&'scope mut &'scope (), &'env mut &'env ())>,
-}
-
-/// What a scope has to wait for.
-struct Tasks {
-    handles: Vec<Started>,
-    /// When there are so many, those that have ended are let go.
-    tidy_at: usize,
-    panic: Option<TaskPanic>,
-}
-
-/// A task of a scope, and its drawer if it has a result.
-struct Started {
-    handle: JoinHandle<()>,
-    /// Emptied before the scope returns.
-    drawer: Option<Arc<dyn Empty>>,
-}
-
-impl Started {
-    /// Whether the task has ended, and left nothing in its drawer.
-    fn is_over(&self) -> bool {
-        self.handle.is_finished() && self.drawer.as_ref().is_none_or(|drawer| drawer.is_empty())
-    }
-}
-
-/// Where a task leaves its result.
-struct Drawer<T>(Mutex<Content<T>>);
-
-struct Content<T> {
-    outcome: Option<Result<T, JoinError>>,
-    waker: Option<Waker>,
-}
-
-/// Can be emptied, whatever is in it; the panic that nobody took is returned.
-trait Empty: Send + Sync {
-    fn empty(&self) -> Option<TaskPanic>;
-    fn is_empty(&self) -> bool;
-}
-
-impl<T: Send> Empty for Drawer<T> {
-    fn empty(&self) -> Option<TaskPanic> {
-        let outcome = locked(&self.0).outcome.take();
-        match outcome {
-            Some(Err(error)) => error.into_panic(),
-            _ => None,
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        locked(&self.0).outcome.is_none()
-    }
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -181,7 +136,7 @@ impl Pool {
         &'env self,
         body: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
     ) -> T {
-        let tasks = Tasks { handles: Vec::new(), tidy_at: 64, panic: None };
+        let tasks = Tasks::new();
         // A worker that waits runs what nobody has begun with, so it needs a handle for each task.
         let latch = engine::inside().is_none().then(|| Latch::new(self.engine()));
         let scope = Scope { pool: self, tasks: Mutex::new(tasks), latch, lifetimes: PhantomData };
@@ -307,8 +262,7 @@ impl<'scope> Scope<'scope, '_> {
         F: FnOnce() -> T + Send + 'scope,
         T: Send + 'scope,
     {
-        let content = Content { outcome: None, waker: None };
-        let drawer = Arc::new(Drawer(Mutex::new(content)));
+        let drawer = Drawer::new();
         let (slip, origin) = (Unfilled(Arc::clone(&drawer)), Location::caller());
         let run =
             move |task: F| {
@@ -327,7 +281,7 @@ impl<'scope> Scope<'scope, '_> {
         // is left then is an empty drawer, which has nothing of `'scope` in it.
         let ours: Arc<dyn Empty + 'static> = unsafe { std::mem::transmute(ours) };
         let parcel = self.start(task, Some(ours), wait, run)?;
-        Ok(ScopedHandle { drawer, parcel, cancel_on_drop: false, scope: PhantomData })
+        Ok(ScopedHandle::new(drawer, parcel))
     }
 
     pub(crate) fn pool(&self) -> &Pool {
@@ -375,224 +329,10 @@ impl<'scope> Scope<'scope, '_> {
             }
         }
     }
-
-    fn remember(&self, started: Started) {
-        let mut tasks = locked(&self.tasks);
-        tasks.handles.push(started);
-        if tasks.handles.len() < tasks.tidy_at {
-            return;
-        }
-        let all = std::mem::take(&mut tasks.handles);
-        let (ended, going_on): (Vec<_>, _) = all.into_iter().partition(Started::is_over);
-        tasks.tidy_at = (2 * going_on.len()).max(64);
-        tasks.handles = going_on;
-        drop(tasks);
-        ended.into_iter().for_each(|task| self.settle(task));
-    }
-
-    /// Waits for a task and keeps its panic, if it is the first that nobody took.
-    fn settle(&self, task: Started) {
-        let outcome = task.handle.join();
-        let panic = match task.drawer {
-            Some(drawer) => drawer.empty(),
-            None => outcome.err().and_then(JoinError::into_panic),
-        };
-        let mut tasks = locked(&self.tasks);
-        if tasks.panic.is_none() {
-            tasks.panic = panic;
-        }
-    }
-
-    /// Tasks may start others as long as they run, so this goes on until there are none.
-    fn wait_for_all(&self) {
-        loop {
-            while let Some(task) = self.next_with_handle() {
-                // What is dropped there may panic, and that must not keep us from the rest.
-                engine::contain(|| self.settle(task));
-            }
-            if let Some(latch) = &self.latch {
-                engine::block_on(|context| latch.poll(context));
-            }
-            // Those without a handle may have started some with one.
-            if locked(&self.tasks).handles.is_empty() {
-                return;
-            }
-        }
-    }
-
-    fn next_with_handle(&self) -> Option<Started> {
-        locked(&self.tasks).handles.pop()
-    }
 }
 
 impl fmt::Debug for Scope<'_, '_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Scope").field("pool", self.pool).finish_non_exhaustive()
-    }
-}
-
-/// A drawer that says `Cancelled` if its task is dropped without having run.
-struct Unfilled<T>(Arc<Drawer<T>>);
-
-impl<T> Unfilled<T> {
-    fn fill(&self, outcome: Result<T, JoinError>) {
-        let mut content = locked(&self.0.0);
-        if content.outcome.is_none() {
-            content.outcome = Some(outcome);
-        }
-        let waker = content.waker.take();
-        drop(content);
-        if let Some(waker) = waker {
-            waker.wake();
-        }
-    }
-}
-
-impl<T> Drop for Unfilled<T> {
-    fn drop(&mut self) {
-        self.fill(Err(JoinError::Cancelled));
-    }
-}
-
-/// A handle to a task of a [`Scope`]. Dropped, the scope still waits for the task.
-///
-/// # Examples
-///
-/// ```
-/// let pool = formic::Pool::new(2);
-/// let words = ["one", "two", "three"];
-/// let letters: usize = pool.scope(|scope| {
-///     let spawn = |word: &'static str| scope.spawn(move || word.len()).expect("the pool is open");
-///     let handles: Vec<_> = words.into_iter().map(spawn).collect();
-///     handles.into_iter().map(|handle| handle.join().expect("no panic")).sum()
-/// });
-/// assert_eq!(letters, 11);
-/// ```
-#[must_use = "use `Scope::submit` if nobody wants the result"]
-pub struct ScopedHandle<'scope, T> {
-    drawer: Arc<Drawer<T>>,
-    parcel: Option<Arc<dyn Joinable<()>>>,
-    cancel_on_drop: bool,
-    scope: PhantomData<&'scope mut &'scope ()>,
-}
-
-impl<T> ScopedHandle<'_, T> {
-    /// Waits for the result. A worker that waits here runs the task itself if nobody has begun with it.
-    ///
-    /// # Errors
-    ///
-    /// [`JoinError`]: the task panicked, was cancelled before it was started, or was dropped by
-    /// [`Control::discard`](crate::Control::discard). A panic that was taken here goes no further.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let pool = formic::Pool::new(2);
-    /// let text = String::from("two words");
-    /// let words = pool.scope(|scope| {
-    ///     scope.spawn(|| text.split(' ').count()).expect("the pool is open").join()
-    /// });
-    /// assert_eq!(words?, 2);
-    /// # Ok::<(), formic::JoinError>(())
-    /// ```
-    pub fn join(mut self) -> Result<T, JoinError> {
-        self.cancel_on_drop = false;
-        if let Some(parcel) = &self.parcel {
-            engine::help_out(parcel);
-        }
-        engine::block_on(|context| self.poll(context))
-    }
-
-    /// As [`JoinHandle::cancel`]: true if nobody has begun with the task, which then never runs.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let pool = formic::Pool::new(1);
-    /// let words = ["one", "two"];
-    /// pool.scope(|scope| {
-    ///     let handle = scope.spawn(|| words.len()).expect("the pool is open");
-    ///     let cancelled = handle.cancel();
-    ///     assert_eq!(handle.join().is_err(), cancelled);
-    /// });
-    /// ```
-    #[allow(clippy::must_use_candidate, reason = "what is asked for is the cancelling")]
-    pub fn cancel(&self) -> bool {
-        self.parcel.as_ref().is_some_and(|parcel| parcel.cancel())
-    }
-
-    /// Cancels the task when the handle is dropped before the result was taken. The scope waits for it
-    /// all the same.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let pool = formic::Pool::new(1);
-    /// pool.scope(|scope| {
-    ///     let endless = || {
-    ///         while !formic::is_cancelled() {
-    ///             std::thread::yield_now();
-    ///         }
-    ///     };
-    ///     drop(scope.spawn(endless).expect("the pool is open").cancel_on_drop());
-    /// });
-    /// pool.wait_idle()?;
-    /// assert_eq!(pool.stats().completed + pool.stats().cancelled, 1);
-    /// # Ok::<(), formic::StillRunning>(())
-    /// ```
-    pub fn cancel_on_drop(mut self) -> Self {
-        self.cancel_on_drop = true;
-        self
-    }
-
-    /// Whether the result is there. Then [`join`](ScopedHandle::join) does not wait.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let pool = formic::Pool::new(1);
-    /// pool.scope(|scope| {
-    ///     let handle = scope.spawn(|| ()).expect("the pool is open");
-    ///     while !handle.is_finished() {
-    ///         std::thread::yield_now();
-    ///     }
-    ///     assert!(handle.join().is_ok());
-    /// });
-    /// ```
-    #[must_use]
-    pub fn is_finished(&self) -> bool {
-        let counted = self.parcel.as_ref().is_none_or(|parcel| parcel.is_done());
-        counted && locked(&self.drawer.0).outcome.is_some()
-    }
-
-    fn poll(&self, context: &Context<'_>) -> Poll<Result<T, JoinError>> {
-        // The drawer is filled a moment before the task is counted.
-        if self.parcel.as_ref().is_some_and(|parcel| parcel.watch(context.waker())) {
-            return Poll::Pending;
-        }
-        let mut content = locked(&self.drawer.0);
-        match content.outcome.take() {
-            Some(outcome) => Poll::Ready(outcome),
-            None => {
-                content.waker = Some(context.waker().clone());
-                Poll::Pending
-            }
-        }
-    }
-}
-
-impl<T> Drop for ScopedHandle<'_, T> {
-    fn drop(&mut self) {
-        if self.cancel_on_drop {
-            self.cancel();
-        }
-    }
-}
-
-impl<T> fmt::Debug for ScopedHandle<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ScopedHandle")
-            .field("finished", &self.is_finished())
-            .finish_non_exhaustive()
     }
 }

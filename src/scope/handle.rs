@@ -1,0 +1,159 @@
+//! The handle to a task of a scope.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use super::drawer::Drawer;
+use super::locked;
+use crate::engine::{self, Joinable};
+use crate::error::JoinError;
+
+/// A handle to a task of a [`Scope`](crate::Scope). Dropped, the scope still waits for the task.
+///
+/// # Examples
+///
+/// ```
+/// let pool = formic::Pool::new(2);
+/// let words = ["one", "two", "three"];
+/// let letters: usize = pool.scope(|scope| {
+///     let spawn = |word: &'static str| scope.spawn(move || word.len()).expect("the pool is open");
+///     let handles: Vec<_> = words.into_iter().map(spawn).collect();
+///     handles.into_iter().map(|handle| handle.join().expect("no panic")).sum()
+/// });
+/// assert_eq!(letters, 11);
+/// ```
+#[must_use = "use `Scope::submit` if nobody wants the result"]
+pub struct ScopedHandle<'scope, T> {
+    drawer: Arc<Drawer<T>>,
+    parcel: Option<Arc<dyn Joinable<()>>>,
+    cancel_on_drop: bool,
+    scope: PhantomData<&'scope mut &'scope ()>,
+}
+
+impl<T> ScopedHandle<'_, T> {
+    pub(super) fn new(drawer: Arc<Drawer<T>>, parcel: Option<Arc<dyn Joinable<()>>>) -> Self {
+        ScopedHandle { drawer, parcel, cancel_on_drop: false, scope: PhantomData }
+    }
+
+    /// Waits for the result. A worker that waits here runs the task itself if nobody has begun with it.
+    ///
+    /// # Errors
+    ///
+    /// [`JoinError`]: the task panicked, was cancelled before it was started, or was dropped by
+    /// [`Control::discard`](crate::Control::discard). A panic that was taken here goes no further.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = formic::Pool::new(2);
+    /// let text = String::from("two words");
+    /// let words = pool.scope(|scope| {
+    ///     scope.spawn(|| text.split(' ').count()).expect("the pool is open").join()
+    /// });
+    /// assert_eq!(words?, 2);
+    /// # Ok::<(), formic::JoinError>(())
+    /// ```
+    pub fn join(mut self) -> Result<T, JoinError> {
+        self.cancel_on_drop = false;
+        if let Some(parcel) = &self.parcel {
+            engine::help_out(parcel);
+        }
+        engine::block_on(|context| self.poll(context))
+    }
+
+    /// As [`JoinHandle::cancel`](crate::JoinHandle::cancel): true if nobody has begun with the task,
+    /// which then never runs.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = formic::Pool::new(1);
+    /// let words = ["one", "two"];
+    /// pool.scope(|scope| {
+    ///     let handle = scope.spawn(|| words.len()).expect("the pool is open");
+    ///     let cancelled = handle.cancel();
+    ///     assert_eq!(handle.join().is_err(), cancelled);
+    /// });
+    /// ```
+    #[allow(clippy::must_use_candidate, reason = "what is asked for is the cancelling")]
+    pub fn cancel(&self) -> bool {
+        self.parcel.as_ref().is_some_and(|parcel| parcel.cancel())
+    }
+
+    /// Cancels the task when the handle is dropped before the result was taken. The scope waits for it
+    /// all the same.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = formic::Pool::new(1);
+    /// pool.scope(|scope| {
+    ///     let endless = || {
+    ///         while !formic::is_cancelled() {
+    ///             std::thread::yield_now();
+    ///         }
+    ///     };
+    ///     drop(scope.spawn(endless).expect("the pool is open").cancel_on_drop());
+    /// });
+    /// pool.wait_idle()?;
+    /// assert_eq!(pool.stats().completed + pool.stats().cancelled, 1);
+    /// # Ok::<(), formic::StillRunning>(())
+    /// ```
+    pub fn cancel_on_drop(mut self) -> Self {
+        self.cancel_on_drop = true;
+        self
+    }
+
+    /// Whether the result is there. Then [`join`](ScopedHandle::join) does not wait.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = formic::Pool::new(1);
+    /// pool.scope(|scope| {
+    ///     let handle = scope.spawn(|| ()).expect("the pool is open");
+    ///     while !handle.is_finished() {
+    ///         std::thread::yield_now();
+    ///     }
+    ///     assert!(handle.join().is_ok());
+    /// });
+    /// ```
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        let counted = self.parcel.as_ref().is_none_or(|parcel| parcel.is_done());
+        counted && locked(&self.drawer.0).outcome.is_some()
+    }
+
+    fn poll(&self, context: &Context<'_>) -> Poll<Result<T, JoinError>> {
+        // The drawer is filled a moment before the task is counted.
+        if self.parcel.as_ref().is_some_and(|parcel| parcel.watch(context.waker())) {
+            return Poll::Pending;
+        }
+        let mut content = locked(&self.drawer.0);
+        match content.outcome.take() {
+            Some(outcome) => Poll::Ready(outcome),
+            None => {
+                content.waker = Some(context.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+}
+
+impl<T> Drop for ScopedHandle<'_, T> {
+    fn drop(&mut self) {
+        if self.cancel_on_drop {
+            self.cancel();
+        }
+    }
+}
+
+impl<T> fmt::Debug for ScopedHandle<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ScopedHandle")
+            .field("finished", &self.is_finished())
+            .finish_non_exhaustive()
+    }
+}
