@@ -196,6 +196,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod pool; // closures on threads
+mod permit; // .. in a place that is held for them
 mod builder; // .. and every setting
 mod growth; // .. of them: how many workers there are
 mod handle; // .. and their results
@@ -231,7 +232,8 @@ pub use global::{global, spawn, submit};
 pub use growth::Growth;
 pub use handle::{JoinHandle, is_cancelled};
 pub use multi::{Balance, Multi, Shard};
-pub use pool::{Permit, Pool};
+pub use permit::Permit;
+pub use pool::Pool;
 pub use scope::{Scope, ScopedHandle};
 pub use semaphore::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 

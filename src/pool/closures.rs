@@ -1,0 +1,77 @@
+//! The work of a `Pool`: closures of any type.
+
+use std::io;
+use std::panic::Location;
+use std::sync::Arc;
+
+use crate::engine::task::{Errand, Task};
+use crate::engine::{
+    Counts, End, Engine, MAX_WORKERS, Parcel, Slip, ThreadWork, Unpack, Work, start_thread,
+};
+
+/// What the workers of a [`Pool`](crate::Pool) do: they call closures.
+pub(crate) struct Closures;
+
+impl Work for Closures {
+    type Job = Task;
+
+    const MOST: usize = MAX_WORKERS;
+
+    fn start(engine: &Arc<Engine<Self>>, index: usize) -> io::Result<()> {
+        start_thread(engine, index)
+    }
+
+    fn kill(job: &Task) -> bool {
+        job.kill()
+    }
+
+    fn is_ghost(job: &Task) -> bool {
+        job.is_ghost()
+    }
+
+    fn origin(job: &Task) -> Option<&'static Location<'static>> {
+        Some(job.origin())
+    }
+}
+
+impl ThreadWork for Closures {
+    type State = ();
+
+    fn run(&self, _: &mut Option<()>, job: Task, counts: Counts) -> End {
+        job.call(counts)
+    }
+}
+
+impl<F, T> Unpack<F, T> for Closures
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    fn run_here(parcel: &Arc<Parcel<Self, F, T>>) {
+        parcel.run_for_joiner(|closure| closure());
+    }
+}
+
+/// A spawned closure's place in the line.
+pub(crate) struct Spawned<F, T>(pub(crate) Slip<Closures, F, T>)
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static;
+
+impl<F, T> Errand for Spawned<F, T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    fn run(self, counts: Counts) -> End {
+        self.0.run(counts, |closure| closure())
+    }
+
+    fn kill(&self) -> bool {
+        self.0.kill()
+    }
+
+    fn is_ghost(&self) -> bool {
+        self.0.is_ghost()
+    }
+}
