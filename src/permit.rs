@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::panic::Location;
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::control::deadline;

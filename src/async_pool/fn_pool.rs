@@ -2,23 +2,19 @@
 
 use std::fmt;
 use std::future::Future;
-use std::io;
 use std::ops::Deref;
-use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
 
-use super::runtime::{self, MOST_TASKS};
-use super::runtime_setting;
+use super::build::IN_FLIGHT;
+use super::calls::{Calls, Job, give_back, handle};
 use crate::builder::{Builder, Started, WhenFull};
 use crate::control::Control;
-use crate::engine::{
-    Begin, Board, Cell, Counts, Departure, Drives, End, Engine, Hands, List, Parcel, Patience,
-    Runnable, Slip, Stock, Unpack, Watched, Work,
-};
-use crate::error::{BuildError, CallError, JoinError, Refused, SubmitError, TaskPanic};
+use crate::engine::{Engine, Parcel, Patience, Slip};
+use crate::error::{CallError, Refused, SubmitError};
 use crate::handle::JoinHandle;
 
 /// A pool of futures that all come from one async function: arguments are submitted, and nothing is
@@ -41,149 +37,6 @@ use crate::handle::JoinHandle;
 #[doc(alias = "PoolWithFunc")]
 pub struct AsyncFnPool<T: Send + 'static, R: Send + 'static> {
     pub(crate) shared: Arc<Started<Calls<T, R>>>,
-}
-
-pub(crate) type Spawned<T, R> = Parcel<Calls<T, R>, T, R>;
-
-/// Makes a cell for a call, on the list of a driver or for somebody who awaits it.
-type Make<T, R> = Box<
-    dyn Fn(Option<&List>, T, Option<Arc<Spawned<T, R>>>, Origin) -> Arc<dyn Runnable> + Send + Sync,
->;
-
-type Origin = &'static Location<'static>;
-
-/// The work of such a pool.
-pub(crate) struct Calls<T: Send + 'static, R: Send + 'static> {
-    make: Make<T, R>,
-    runtime: Handle,
-    board: Arc<Board>,
-}
-
-/// What stands in the line.
-pub(crate) enum Job<T: Send + 'static, R: Send + 'static> {
-    Bare(T, Origin),
-    Spawned(Slip<Calls<T, R>, T, R>),
-    /// A call that was begun by somebody who awaited it, and does so no longer.
-    Resumed(Arc<dyn Runnable>),
-}
-
-impl<T: Send + 'static, R: Send + 'static> Calls<T, R> {
-    fn new<F, Fut>(runtime: Handle, function: F) -> Self
-    where
-        F: Fn(T) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = R> + Send + 'static,
-    {
-        let board = Arc::new(Board::new(runtime::drivers(&runtime)));
-        // A cell belongs to one driver for good, so each has its own stock of them.
-        let stocks: Vec<Arc<Stock<Watched<Self, T, Fut>>>> =
-            (0..board.drivers()).map(|_| Arc::default()).collect();
-        let make: Make<T, R> = Box::new(move |list, argument, parcel, origin| {
-            let watched = Watched::new(function(argument), parcel, origin);
-            match list {
-                Some(list) => Cell::from_stock(&stocks[list.number()], watched),
-                None => Cell::new(watched),
-            }
-        });
-        Calls { make, runtime, board }
-    }
-
-    /// Begins with a call that has a handle. None if there is nothing to poll: it was not there any
-    /// more, or its function panicked before it had a future.
-    fn begin(
-        parcel: &Arc<Spawned<T, R>>,
-        list: Option<&List>,
-        counts: Counts,
-    ) -> Result<Arc<dyn Runnable>, End> {
-        let argument = parcel.take_to_drive().ok_or(End::Ghost)?;
-        if counts == Counts::Joiner {
-            parcel.engine().depart(Departure::Adopted);
-        }
-        let (work, origin) = (parcel.engine().work(), parcel.origin());
-        let made = catch_unwind(AssertUnwindSafe(|| {
-            (work.make)(list, argument, Some(Arc::clone(parcel)), origin)
-        }));
-        made.map_err(|payload| {
-            let panic = TaskPanic::caught(payload, Some(origin));
-            parcel.end_driven(Err(JoinError::Panicked(panic)), counts)
-        })
-    }
-}
-
-impl<T: Send + 'static, R: Send + 'static> Work for Calls<T, R> {
-    type Job = Job<T, R>;
-
-    const MOST: usize = MOST_TASKS;
-
-    fn hands(&self) -> Hands {
-        Hands::Drivers(self.board.drivers())
-    }
-
-    fn nudge(&self) {
-        self.board.wake_all();
-    }
-
-    fn start(engine: &Arc<Engine<Self>>, index: usize) -> io::Result<()> {
-        runtime::start_driver(engine, index, &engine.work().runtime)
-    }
-
-    fn kill(job: &Job<T, R>) -> bool {
-        match job {
-            Job::Bare(..) => true,
-            Job::Resumed(cell) => cell.kill(),
-            Job::Spawned(slip) => slip.kill(),
-        }
-    }
-
-    fn is_ghost(job: &Job<T, R>) -> bool {
-        match job {
-            Job::Bare(..) | Job::Resumed(_) => false,
-            Job::Spawned(slip) => slip.is_ghost(),
-        }
-    }
-
-    fn origin(job: &Job<T, R>) -> Option<Origin> {
-        match job {
-            Job::Bare(_, origin) => Some(origin),
-            Job::Spawned(_) | Job::Resumed(_) => None,
-        }
-    }
-}
-
-impl<T: Send + 'static, R: Send + 'static> Drives for Calls<T, R> {
-    fn board(&self) -> &Arc<Board> {
-        &self.board
-    }
-
-    fn begin(engine: &Arc<Engine<Self>>, list: &Arc<List>, job: Job<T, R>) -> Begin {
-        match job {
-            Job::Bare(argument, origin) => {
-                Begin::Cell((engine.work().make)(Some(list), argument, None, origin))
-            }
-            Job::Spawned(slip) => slip
-                .parcel()
-                .ok_or(End::Ghost)
-                .and_then(|parcel| Calls::begin(parcel, Some(list), Counts::Driver))
-                .map_or_else(Begin::Ended, Begin::Cell),
-            Job::Resumed(cell) => Begin::Cell(cell),
-        }
-    }
-}
-
-impl<T: Send + 'static, R: Send + 'static> Unpack<T, R> for Calls<T, R> {
-    fn run_here(_: &Arc<Spawned<T, R>>) {
-        // A future needs its runtime, so a thread that joins it can only wait.
-    }
-
-    fn take_in(parcel: &Arc<Spawned<T, R>>) -> Option<Arc<dyn Runnable>> {
-        let cell = Calls::begin(parcel, None, Counts::Joiner).ok()?;
-        cell.set_adopted(true);
-        Some(cell)
-    }
-
-    fn give_back(engine: &Arc<Engine<Self>>, cell: Arc<dyn Runnable>) {
-        cell.set_adopted(false);
-        engine.put_back(Job::Resumed(cell));
-    }
 }
 
 impl<T: Send + 'static, R: Send + 'static> AsyncFnPool<T, R> {
@@ -234,7 +87,7 @@ impl<T: Send + 'static, R: Send + 'static> AsyncFnPool<T, R> {
     /// # }
     /// ```
     pub fn builder() -> Builder<AsyncFnPool<T, R>> {
-        Builder::new().workers(super::IN_FLIGHT)
+        Builder::new().workers(IN_FLIGHT)
     }
 
     fn engine(&self) -> &Arc<Engine<Calls<T, R>>> {
@@ -454,70 +307,6 @@ impl<T: Send + 'static, R: Send + 'static> AsyncFnPool<T, R> {
             WhenFull::Wait => self.engine().enter(job).await,
             _ => self.engine().submit(job, Patience::None),
         }
-    }
-}
-
-/// Gives back the argument of a job that was refused.
-pub(crate) fn give_back<T, R>(
-    entered: Result<(), (Job<T, R>, Refused)>,
-) -> Result<(), SubmitError<T>>
-where
-    T: Send + 'static,
-    R: Send + 'static,
-{
-    match entered {
-        Err((Job::Bare(argument, _), refused)) => Err(SubmitError::new(argument, refused)),
-        // The engine gives back what it was given.
-        Err((Job::Spawned(_) | Job::Resumed(_), _)) | Ok(()) => Ok(()),
-    }
-}
-
-/// The handle of a call that was accepted, or its argument.
-pub(crate) fn handle<T, R>(
-    parcel: Arc<Spawned<T, R>>,
-    entered: Result<(), (Job<T, R>, Refused)>,
-) -> Result<JoinHandle<R>, SubmitError<T>>
-where
-    T: Send + 'static,
-    R: Send + 'static,
-{
-    // The job is dropped last, because it has cancelled what it finds in the parcel.
-    if let Err((_job, refused)) = entered
-        // Nobody else knows of the parcel, so what was packed is in it.
-        && let Some(argument) = parcel.take()
-    {
-        return Err(SubmitError::new(argument, refused));
-    }
-    Ok(JoinHandle::new(parcel))
-}
-
-impl<T: Send + 'static, R: Send + 'static> Builder<AsyncFnPool<T, R>> {
-    runtime_setting!();
-
-    /// Builds the pool for a function. Its drivers are started when they are first needed.
-    ///
-    /// # Errors
-    ///
-    /// [`BuildError`] names the setting that cannot be; [`BuildError::NoRuntime`] outside of a runtime.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # #[tokio::main]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let pool = formic::AsyncFnPool::builder().workers(8).build(|n: u64| async move { n + 1 })?;
-    /// assert_eq!(pool.call(41).await?, 42);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn build<F, Fut>(self, function: F) -> Result<AsyncFnPool<T, R>, BuildError>
-    where
-        F: Fn(T) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = R> + Send + 'static,
-    {
-        let runtime = self.find_runtime()?;
-        let started = self.start(Calls::new(runtime, function))?;
-        Ok(AsyncFnPool { shared: Arc::new(started) })
     }
 }
 

@@ -12,6 +12,8 @@ use crate::engine::{
     Begin, Board, Cell, Departure, Drives, End, Engine, Hands, List, Parcel, Runnable, Unpack,
     Watched, Work,
 };
+use crate::error::{Refused, SubmitError};
+use crate::handle::JoinHandle;
 
 /// Futures on a runtime.
 pub(crate) struct Futures {
@@ -96,6 +98,36 @@ where
     Parcel::with(engine, origin, |parcel| {
         Packed(Cell::new(Watched::new(future, Some(parcel), origin)))
     })
+}
+
+/// The refusal of a job that was made by [`Job::bare`] from an `F`.
+pub(crate) fn refuse<F>((job, refused): (Job, Refused)) -> SubmitError<F>
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    match job.into_future() {
+        Some(future) => SubmitError::new(future, refused),
+        None => unreachable!("the engine gives back the job that it was given"),
+    }
+}
+
+/// The handle of a future that was accepted, or the future.
+pub(crate) fn handle<F>(
+    parcel: Arc<Spawned<F>>,
+    entered: Result<(), (Job, Refused)>,
+) -> Result<JoinHandle<F::Output>, SubmitError<F>>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    // The job is dropped last, because it has cancelled what it finds in the parcel.
+    if let Err((_job, refused)) = entered
+        // Nobody else knows of the parcel, so what was packed is in it.
+        && let Some(future) = parcel.take().and_then(|packed| packed.0.take()?.into_future())
+    {
+        return Err(SubmitError::new(future, refused));
+    }
+    Ok(JoinHandle::new(parcel))
 }
 
 impl<F> Parcelled for Spawned<F>

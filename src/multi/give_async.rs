@@ -8,7 +8,7 @@ use tokio::runtime::Handle;
 use super::Multi;
 use super::give::{IfFull, Spawn, Submit};
 use super::pack::{Signed, into_parts, unsign};
-use crate::async_pool::{AsyncFnPool, AsyncPool, fn_pool, futures};
+use crate::async_pool::{AsyncFnPool, AsyncPool, calls, futures};
 use crate::error::{Refused, SubmitError};
 use crate::handle::JoinHandle;
 
@@ -187,7 +187,7 @@ fn back<F>(error: SubmitError<futures::Job>) -> SubmitError<F>
 where
     F: Future<Output = ()> + Send + 'static,
 {
-    crate::async_pool::refuse(into_parts(error))
+    futures::refuse(into_parts(error))
 }
 
 impl<T: Send + 'static, R: Send + 'static> Multi<AsyncFnPool<T, R>> {
@@ -219,7 +219,7 @@ impl<T: Send + 'static, R: Send + 'static> Multi<AsyncFnPool<T, R>> {
         &self,
         argument: T,
     ) -> impl Future<Output = Result<(), SubmitError<T>>> + Send + '_ {
-        let job = fn_pool::Job::Bare(argument, Location::caller());
+        let job = calls::Job::Bare(argument, Location::caller());
         async move { argument_back(self.give_async::<Submit, _>(job).await) }
     }
 
@@ -247,7 +247,7 @@ impl<T: Send + 'static, R: Send + 'static> Multi<AsyncFnPool<T, R>> {
     /// ```
     #[track_caller]
     pub fn try_submit(&self, argument: T) -> Result<(), SubmitError<T>> {
-        let job = fn_pool::Job::Bare(argument, Location::caller());
+        let job = calls::Job::Bare(argument, Location::caller());
         argument_back(self.give::<Submit, _>(job, IfFull::Refuse))
     }
 
@@ -278,7 +278,7 @@ impl<T: Send + 'static, R: Send + 'static> Multi<AsyncFnPool<T, R>> {
         if Handle::try_current().is_ok() {
             return Err(SubmitError::new(argument, Refused::InRuntime));
         }
-        let job = fn_pool::Job::Bare(argument, Location::caller());
+        let job = calls::Job::Bare(argument, Location::caller());
         argument_back(self.give::<Submit, _>(job, IfFull::AsBuilt))
     }
 
@@ -338,7 +338,7 @@ impl<T: Send + 'static, R: Send + 'static> Multi<AsyncFnPool<T, R>> {
 
 /// Gives back the argument of a job that was refused.
 fn argument_back<T: Send + 'static, R: Send + 'static>(
-    given: Result<(), SubmitError<fn_pool::Job<T, R>>>,
+    given: Result<(), SubmitError<calls::Job<T, R>>>,
 ) -> Result<(), SubmitError<T>> {
-    fn_pool::give_back(given.map_err(into_parts))
+    calls::give_back(given.map_err(into_parts))
 }

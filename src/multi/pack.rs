@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::give::{IfFull, Spawn, Submit, Take};
 use super::{Multi, Shard};
-use crate::async_pool::{AsyncFnPool, AsyncPool, fn_pool, futures};
+use crate::async_pool::{AsyncFnPool, AsyncPool, calls, futures};
 use crate::builder::{Started, WhenFull};
 use crate::engine::{Parcel, Patience, Slip, Work};
 use crate::error::{Refused, SubmitError};
@@ -31,7 +31,7 @@ impl Driven for AsyncPool {
 }
 
 impl<T: Send + 'static, R: Send + 'static> Driven for AsyncFnPool<T, R> {
-    type Work = fn_pool::Calls<T, R>;
+    type Work = calls::Calls<T, R>;
 
     fn started(&self) -> &Started<Self::Work> {
         &self.shared
@@ -90,17 +90,17 @@ where
         entered: Entered<Self>,
     ) -> Result<Self::Receipt, SubmitError<Signed<F>>> {
         let origin = parcel.origin();
-        crate::async_pool::handle(parcel, entered).map_err(|error| sign(error, origin))
+        futures::handle(parcel, entered).map_err(|error| sign(error, origin))
     }
 }
 
 impl<T: Send + 'static, R: Send + 'static> Pack<Spawn, Signed<T>> for AsyncFnPool<T, R> {
-    type Stub = Arc<fn_pool::Spawned<T, R>>;
+    type Stub = Arc<calls::Spawned<T, R>>;
     type Receipt = JoinHandle<R>;
 
-    fn pack(&self, Signed(argument, origin): Signed<T>) -> (Self::Stub, fn_pool::Job<T, R>) {
+    fn pack(&self, Signed(argument, origin): Signed<T>) -> (Self::Stub, calls::Job<T, R>) {
         let parcel = Parcel::new(&self.shared.engine, argument, origin);
-        let job = fn_pool::Job::Spawned(Slip::new(&parcel));
+        let job = calls::Job::Spawned(Slip::new(&parcel));
         (parcel, job)
     }
 
@@ -109,7 +109,7 @@ impl<T: Send + 'static, R: Send + 'static> Pack<Spawn, Signed<T>> for AsyncFnPoo
         entered: Entered<Self>,
     ) -> Result<Self::Receipt, SubmitError<Signed<T>>> {
         let origin = parcel.origin();
-        fn_pool::handle(parcel, entered).map_err(|error| sign(error, origin))
+        calls::handle(parcel, entered).map_err(|error| sign(error, origin))
     }
 }
 
