@@ -346,7 +346,7 @@ mod tests {
         let mut crew = crew(6);
         for _ in 0..4 {
             let me = crew.roster.add(Duty::Called);
-            crew.roster.introduce(me, Waker::noop().clone());
+            crew.roster.introduce(me, std::task::Waker::noop().clone());
             crew.roster.push_idle(me);
         }
         crew.roster.add(Duty::Engaged);
