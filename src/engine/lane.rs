@@ -238,3 +238,24 @@ impl Lane {
         self.word.fetch_sub(ONE_BUSY, Ordering::AcqRel);
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ticket_is_not_taken_from_a_sealed_lane_or_a_spent_block() {
+        let lane = Lane::new();
+        let block = CELLS as u64;
+        lane.publish(2 * block);
+        let claim = |base| lane.claim(base, &mut 0, false);
+        assert_eq!(claim(0), Claim::Ask, "the lane is sealed");
+        lane.open();
+        assert_eq!(claim(0), Claim::Cell(0));
+        lane.seal();
+        lane.take(block - 1, false);
+        lane.open();
+        assert_eq!(claim(0), Claim::Ask, "the block is spent");
+        assert_eq!(claim(block), Claim::Cell(0));
+    }
+}
