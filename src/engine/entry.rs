@@ -8,8 +8,8 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use super::crew::{Acts, Crew};
+use super::current::unheard;
 use super::gate::Admission;
-use super::handle::unheard;
 use super::run::{Counts, End, contain};
 use super::sync::{MutexGuard, thread};
 use super::wait::{Verdict, Waiter, park_until};

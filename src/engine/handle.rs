@@ -5,19 +5,17 @@
 //! turn it is, somebody who joins it and runs it himself, or somebody who cancels it. So there is
 //! exactly one outcome.
 
-use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
-use std::time::Instant;
+use std::task::Waker;
 
 use super::cell::{Runnable, abandon};
+use super::current::{Stoppable, as_current};
 use super::entry::Departure;
 use super::run::{Counts, End, contain};
 use super::sync::atomic::{AtomicBool, Ordering};
-use super::sync::{Mutex, lock, now};
-use super::wait::{LOOK, look, park_until, this_thread};
-use super::worker::{Kind, enter, inside};
+use super::sync::{Mutex, lock};
+use super::worker::{Kind, enter};
 use super::{Engine, Work};
 use crate::error::{JoinError, TaskPanic};
 
@@ -96,43 +94,6 @@ pub(crate) trait Joinable<R>: Send + Sync {
 
     /// The outcome, if it is there. Otherwise `waker` is woken when it is.
     fn collect(&self, waker: &Waker) -> Option<Result<R, JoinError>>;
-}
-
-/// Can be asked whether somebody wants the task to stop.
-pub(crate) trait Stoppable {
-    fn should_stop(&self) -> bool;
-}
-
-#[cfg(not(loom))]
-thread_local! {
-    /// The task that this thread runs, the innermost if it runs one inside another.
-    static CURRENT: RefCell<Option<Arc<dyn Stoppable>>> = const { RefCell::new(None) };
-}
-
-#[cfg(loom)]
-loom::thread_local! {
-    static CURRENT: RefCell<Option<Arc<dyn Stoppable>>> = RefCell::new(None);
-}
-
-/// Makes a task the current one while `run` runs, which does not panic. A task without a handle is
-/// `None`: nobody can ask it to stop.
-pub(crate) fn as_current<R>(task: Option<Arc<dyn Stoppable>>, run: impl FnOnce() -> R) -> R {
-    let outer = CURRENT.with(|current| current.replace(task));
-    let outcome = run();
-    drop(CURRENT.with(|current| current.replace(outer)));
-    outcome
-}
-
-/// Runs a task without a handle, which may be inside of one that has a handle.
-pub(crate) fn unheard<R>(run: impl FnOnce() -> R) -> R {
-    as_current(None, run)
-}
-
-/// Whether somebody has asked the task that the calling thread runs to stop.
-pub(crate) fn is_cancelled() -> bool {
-    CURRENT
-        .try_with(|current| current.borrow().as_ref().is_some_and(|task| task.should_stop()))
-        .unwrap_or(false)
 }
 
 impl<W, P, R> Parcel<W, P, R>
@@ -350,116 +311,6 @@ where
         drop(content);
         contain(|| drop(packed));
         self.settle(Err(JoinError::Cancelled));
-    }
-}
-
-/// What stands in the line for a parcel. Dropped there, it has the task cancelled. It is empty once the
-/// task has run.
-pub(crate) struct Slip<W, P, R>(Option<Arc<Parcel<W, P, R>>>)
-where
-    W: Unpack<P, R>,
-    P: Send + 'static,
-    R: Send + 'static;
-
-impl<W, P, R> Slip<W, P, R>
-where
-    W: Unpack<P, R>,
-    P: Send + 'static,
-    R: Send + 'static,
-{
-    pub(crate) fn new(parcel: &Arc<Parcel<W, P, R>>) -> Self {
-        Slip(Some(Arc::clone(parcel)))
-    }
-
-    pub(crate) fn parcel(&self) -> Option<&Arc<Parcel<W, P, R>>> {
-        self.0.as_ref()
-    }
-
-    /// Runs the task, if it is still there.
-    pub(crate) fn run(mut self, counts: Counts, task: impl FnOnce(P) -> R) -> End {
-        let Some(packed) = self.0.as_ref().and_then(|parcel| parcel.take()) else {
-            return End::Ghost;
-        };
-        // From here on there is nothing to be cancelled. After the outcome shows the parcel is touched
-        // no more than must be: somebody else has it on his core then.
-        let Some(parcel) = self.0.take() else { return End::Ghost };
-        let end = parcel.run(packed, counts, task);
-        // If nobody wants the outcome it is dropped here, and may panic; the task is counted already.
-        contain(|| drop(parcel));
-        end
-    }
-
-    /// See [`Parcel::kill`]. What the task owns is dropped with the slip.
-    pub(crate) fn kill(&self) -> bool {
-        self.0.as_ref().is_some_and(|parcel| parcel.kill())
-    }
-
-    pub(crate) fn is_ghost(&self) -> bool {
-        self.0.as_ref().is_none_or(|parcel| parcel.is_ghost())
-    }
-}
-
-impl<W, P, R> Drop for Slip<W, P, R>
-where
-    W: Unpack<P, R>,
-    P: Send + 'static,
-    R: Send + 'static,
-{
-    fn drop(&mut self) {
-        if let Some(parcel) = &self.0 {
-            parcel.discard();
-        }
-    }
-}
-
-/// Waits for an outcome, on a thread. A worker, of whatever pool, that waits for a task which nobody
-/// has begun runs it itself: the place that the task waits for may be the worker's own.
-pub(crate) fn wait_for<R>(
-    parcel: &Arc<dyn Joinable<R>>,
-    deadline: Option<Instant>,
-) -> Option<Result<R, JoinError>> {
-    help_out(parcel);
-    // A deadline that is over already is no reason to look around.
-    if deadline.is_none_or(|deadline| now() < deadline)
-        && look(LOOK, || parcel.is_done().then_some(())).is_some()
-        && let Some(outcome) = parcel.collect(Waker::noop())
-    {
-        return Some(outcome);
-    }
-    let waker = this_thread();
-    loop {
-        if let Some(outcome) = parcel.collect(&waker) {
-            return Some(outcome);
-        }
-        if !park_until(deadline, None) {
-            return parcel.collect(&waker);
-        }
-    }
-}
-
-/// Polls until it is ready, on this thread, which looks around before it parks.
-pub(crate) fn block_on<R>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<R>) -> R {
-    let waker = this_thread();
-    let mut context = Context::from_waker(&waker);
-    let mut ready = |context: &mut Context<'_>| match poll(context) {
-        Poll::Ready(value) => Some(value),
-        Poll::Pending => None,
-    };
-    if let Some(value) = look(LOOK, || ready(&mut context)) {
-        return value;
-    }
-    loop {
-        if let Some(value) = ready(&mut context) {
-            return value;
-        }
-        park_until(None, None);
-    }
-}
-
-/// See [`wait_for`].
-pub(crate) fn help_out<R>(parcel: &Arc<dyn Joinable<R>>) {
-    if inside() == Some(Kind::Thread) {
-        Arc::clone(parcel).run_here();
     }
 }
 

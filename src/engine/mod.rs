@@ -21,6 +21,9 @@ mod run; // how it is called
 pub(crate) mod sync; // std or loom
 pub(crate) mod task; // what it is
 mod handle; // how its outcome gets to whoever waits for it
+mod slip; // .. what stands in the line meanwhile
+mod join; // .. how a thread waits for it
+mod current; // .. how the task hears that it is to stop
 pub(crate) mod wait; // how anybody waits
 mod worker; // the thread that takes it
 mod drive; // .. or the driver, which takes many
@@ -56,16 +59,17 @@ use self::roster::Duty;
 use self::sync::thread::{JoinHandle, ThreadId};
 use self::sync::{Arc as Shared, Mutex, MutexGuard, lock};
 
+pub(crate) use self::current::is_cancelled;
 pub(crate) use self::ends::Ended;
 pub(crate) use self::entry::{Held, Patience};
 pub(crate) use self::growth::ByLoad;
-pub(crate) use self::handle::{
-    Joinable, Parcel, Slip, Unpack, block_on, help_out, is_cancelled, wait_for,
-};
+pub(crate) use self::handle::{Joinable, Parcel, Unpack};
+pub(crate) use self::join::{block_on, help_out, wait_for};
 pub(crate) use self::lane::MOST_BUSY as MAX_WORKERS;
 pub(crate) use self::load::{Load, Standing};
 pub(crate) use self::run::{Counts, End, Hooks, contain};
 pub(crate) use self::seat::TakenIn;
+pub(crate) use self::slip::Slip;
 pub(crate) use self::sync::Padded;
 pub(crate) use self::worker::{Kind, inside, start_thread};
 #[cfg(feature = "tokio")]

@@ -9,7 +9,8 @@ use std::task::{Context, Poll};
 use pin_project_lite::pin_project;
 
 use super::cell::Errand;
-use super::handle::{Parcel, Stoppable, Unpack, as_current};
+use super::current::{Stoppable, as_current};
+use super::handle::{Parcel, Unpack};
 use super::run::{Counts, End, contain};
 use crate::error::{JoinError, TaskPanic};
 

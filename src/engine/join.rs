@@ -1,0 +1,62 @@
+//! Joining: how a thread waits for an outcome.
+
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Instant;
+
+use super::handle::Joinable;
+use super::sync::now;
+use super::wait::{LOOK, look, park_until, this_thread};
+use super::worker::{Kind, inside};
+use crate::error::JoinError;
+
+/// Waits for an outcome, on a thread. A worker, of whatever pool, that waits for a task which nobody
+/// has begun runs it itself: the place that the task waits for may be the worker's own.
+pub(crate) fn wait_for<R>(
+    parcel: &Arc<dyn Joinable<R>>,
+    deadline: Option<Instant>,
+) -> Option<Result<R, JoinError>> {
+    help_out(parcel);
+    // A deadline that is over already is no reason to look around.
+    if deadline.is_none_or(|deadline| now() < deadline)
+        && look(LOOK, || parcel.is_done().then_some(())).is_some()
+        && let Some(outcome) = parcel.collect(Waker::noop())
+    {
+        return Some(outcome);
+    }
+    let waker = this_thread();
+    loop {
+        if let Some(outcome) = parcel.collect(&waker) {
+            return Some(outcome);
+        }
+        if !park_until(deadline, None) {
+            return parcel.collect(&waker);
+        }
+    }
+}
+
+/// Polls until it is ready, on this thread, which looks around before it parks.
+pub(crate) fn block_on<R>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<R>) -> R {
+    let waker = this_thread();
+    let mut context = Context::from_waker(&waker);
+    let mut ready = |context: &mut Context<'_>| match poll(context) {
+        Poll::Ready(value) => Some(value),
+        Poll::Pending => None,
+    };
+    if let Some(value) = look(LOOK, || ready(&mut context)) {
+        return value;
+    }
+    loop {
+        if let Some(value) = ready(&mut context) {
+            return value;
+        }
+        park_until(None, None);
+    }
+}
+
+/// See [`wait_for`].
+pub(crate) fn help_out<R>(parcel: &Arc<dyn Joinable<R>>) {
+    if inside() == Some(Kind::Thread) {
+        Arc::clone(parcel).run_here();
+    }
+}
