@@ -16,7 +16,7 @@ use super::wait::{LOOK, Mood, Verdict, Waiter};
 pub(crate) const DOZE: Duration = Duration::from_millis(2);
 
 /// A queue that workers run dry in no time if they are not looked after.
-const SMALL_QUEUE: usize = if cfg!(loom) { 8 } else { 256 };
+pub(crate) const SMALL_QUEUE: usize = if cfg!(loom) { 8 } else { 256 };
 
 /// The part of the gate that lives under the lock.
 ///

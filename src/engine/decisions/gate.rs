@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::super::block::CELLS;
 use super::super::crew::Acts;
+use super::super::gate::SMALL_QUEUE;
 use super::super::gate::{Admission, DOZE};
 use super::super::roster::Duty;
 use super::super::wait::{Mood, Verdict, Waiter};
@@ -60,11 +60,11 @@ fn whoever_looks_or_dozes_has_the_attention_of_workers_with_long_tasks_and_a_sho
         trial.crew.needs_attention()
     };
     for mood in [Mood::Looking, Mood::Dozing] {
-        assert!(attention(long(), 4 * CELLS - 1, mood));
-        assert!(!attention(long(), 4 * CELLS, mood));
-        assert!(!attention(short(), 4 * CELLS - 1, mood));
+        assert!(attention(long(), SMALL_QUEUE - 1, mood));
+        assert!(!attention(long(), SMALL_QUEUE, mood));
+        assert!(!attention(short(), SMALL_QUEUE - 1, mood));
     }
-    assert!(attention(short(), 4 * CELLS, Mood::Parked), "who is parked has it always");
+    assert!(attention(short(), SMALL_QUEUE, Mood::Parked), "who is parked has it always");
 }
 
 #[test]
