@@ -69,7 +69,7 @@ fn end<K: Kind>(pool: &K) {
 }
 
 fn submits_three_deep<K: Kind>() {
-    for _ in 0..rounds(500) {
+    for _ in 0..rounds(100) {
         for (workers, queue) in SIZES {
             let (pool, ran) = (K::build(&Plan::new(workers, queue)), Arc::default());
             for _ in 0..3 {
@@ -84,7 +84,7 @@ fn submits_three_deep<K: Kind>() {
 on_every_pool!(submits_three_deep);
 
 fn joins_three_deep<K: Kind>() {
-    for _ in 0..rounds(500) {
+    for _ in 0..rounds(100) {
         for (workers, queue) in SIZES {
             let (pool, ran) = (K::build(&Plan::new(workers, queue)), Arc::default());
             let roots: Vec<_> = (0..3)
@@ -101,7 +101,7 @@ on_every_pool!(joins_three_deep);
 /// Two pools of the same kind, with room in the queue for what the other submits: a task waits at the
 /// gate of a full pool that is not its own, and two pools that are full of such tasks wait for ever.
 fn two_pools_call_each_other<K: Kind>() {
-    for _ in 0..rounds(500) {
+    for _ in 0..rounds(100) {
         for workers in [1, 3] {
             let plan = Plan::new(workers, descendants(4));
             let (one, two, ran) = (K::build(&plan), K::build(&plan), Arc::default());
@@ -131,7 +131,7 @@ fn batches(pool: &Pool, depth: usize) -> usize {
 #[test]
 fn batch() {
     crate::watched("batch", || {
-        for _ in 0..rounds(500) {
+        for _ in 0..rounds(100) {
             for (workers, queue) in SIZES {
                 let pool = Pool::build(&Plan::new(workers, queue));
                 assert_eq!(batches(&pool, 3), 1 + descendants(3));
@@ -161,7 +161,7 @@ fn scopes(pool: &Pool, depth: usize, ran: &AtomicUsize) {
 #[test]
 fn scope() {
     crate::watched("scope", || {
-        for _ in 0..rounds(500) {
+        for _ in 0..rounds(100) {
             for (workers, queue) in SIZES {
                 let pool = Pool::build(&Plan::new(workers, queue));
                 let ran = Arc::new(AtomicUsize::new(0));
@@ -188,7 +188,7 @@ fn maps(pool: &Pool, depth: usize) -> usize {
 #[test]
 fn map() {
     crate::watched("map", || {
-        for _ in 0..rounds(500) {
+        for _ in 0..rounds(100) {
             for (workers, queue) in SIZES {
                 let pool = Pool::build(&Plan::new(workers, queue));
                 assert_eq!(maps(&pool, 3), 1 + descendants(3));
@@ -207,7 +207,7 @@ fn map() {
 #[test]
 fn futures_and_threads() {
     crate::watched("futures_and_threads", || {
-        for _ in 0..rounds(500) {
+        for _ in 0..rounds(100) {
             for workers in [1, 3] {
                 let threads = Pool::build(&Plan::new(workers, descendants(2)));
                 let plan = Plan::new(1 + workers, descendants(2));

@@ -117,7 +117,7 @@ fn watched(name: &str, test: impl FnOnce() + Send + 'static) {
     let name = name.split_once("::").map_or(name, |(_, name)| name);
     let thread = std::thread::Builder::new().name(name.to_owned());
     let thread = thread.spawn(move || (test(), sender.send(())).1).unwrap();
-    let limit = 2 * PATIENCE + Duration::from_secs(10 * per_cent());
+    let limit = 6 * PATIENCE + Duration::from_secs(10 * per_cent());
     match receiver.recv_timeout(limit) {
         Err(RecvTimeoutError::Timeout) => panic!("{name} hangs for {limit:?}"),
         _ => match thread.join() {
