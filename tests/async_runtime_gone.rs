@@ -154,7 +154,10 @@ fn a_future_that_is_being_polled_elsewhere_ends_in_peace() {
     static PANICS: AtomicUsize = AtomicUsize::new(0);
     let print = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        PANICS.fetch_add(1, Ordering::SeqCst);
+        // Another test runs beside this one.
+        if panic.payload().downcast_ref() != Some(&"on purpose") {
+            PANICS.fetch_add(1, Ordering::SeqCst);
+        }
         print(panic);
     }));
     for _ in 0..50 {
@@ -187,7 +190,6 @@ fn a_future_that_is_being_polled_elsewhere_ends_in_peace() {
 
 /// The same without handles, with one that panics in that poll: it is counted once.
 #[test]
-#[ignore = "it is counted as cancelled by the lost driver, and as panicked by the other"]
 fn a_future_that_panics_elsewhere_while_its_driver_is_lost_is_counted_once() {
     common::hush_quiet_threads();
     for _ in 0..50 {

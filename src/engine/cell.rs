@@ -14,7 +14,7 @@
 use std::any::Any;
 use std::cell::RefCell;
 use std::future::Future;
-use std::panic::Location;
+use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Context, Poll, Wake, Waker};
@@ -61,6 +61,12 @@ pub(crate) struct Cell<F> {
     stock: Option<Weak<Stock<F>>>,
 }
 
+/// What a future without a handle has panicked with, and where it was submitted.
+pub(crate) struct Panic {
+    pub(crate) payload: Box<dyn Any + Send>,
+    pub(crate) origin: Option<&'static Location<'static>>,
+}
+
 /// Cells that wait for their next future.
 pub(crate) type Stock<F> = Mutex<Vec<Arc<Cell<F>>>>;
 
@@ -71,8 +77,8 @@ pub(crate) trait Runnable: Any + Send + Sync {
     /// What wakes the cell.
     fn waker(self: Arc<Self>) -> Waker;
 
-    /// Polls the future. Its end, if it has come. May panic.
-    fn poll(&self, context: &mut Context<'_>) -> Option<End>;
+    /// Polls the future. Its end, if it has come. If it panicked, it is gone.
+    fn poll(&self, context: &mut Context<'_>) -> Result<Option<End>, Panic>;
 
     /// Has it counted as run by somebody who joins it, or not.
     fn set_adopted(&self, adopted: bool) {
@@ -86,8 +92,6 @@ pub(crate) trait Runnable: Any + Send + Sync {
     }
 
     fn set_counts(&self, counts: Counts);
-
-    fn origin(&self) -> Option<&'static Location<'static>>;
 
     /// Drops the future, and says how it is to be counted.
     fn abandon(&self) -> End;
@@ -115,13 +119,14 @@ enum Current {
     TakenIn(Arc<Seat>),
 }
 
-/// Polls a cell for somebody who has taken it in.
+/// Polls a cell for somebody who has taken it in. May panic.
 pub(crate) fn poll_within(
     cell: &Arc<dyn Runnable>,
     seat: &Arc<Seat>,
     context: &mut Context<'_>,
 ) -> Option<End> {
-    as_current(Current::TakenIn(Arc::clone(seat)), || cell.poll(context))
+    let polled = as_current(Current::TakenIn(Arc::clone(seat)), || cell.poll(context));
+    polled.unwrap_or_else(|panic| resume_unwind(panic.payload))
 }
 
 fn as_current<R>(current: Current, poll: impl FnOnce() -> R) -> R {
@@ -222,27 +227,18 @@ pub(crate) enum Polled {
     Ended(End),
 }
 
-/// Polls a cell that was taken out of a list's queue. `run` calls what it is given, and contains its
-/// panic.
-pub(crate) fn poll(
-    cell: &Arc<dyn Runnable>,
-    run: impl FnOnce(&mut dyn FnMut() -> Option<End>) -> Option<End>,
-) -> Polled {
+/// Polls a cell that was taken out of a list's queue. `tell` hears of its panic.
+pub(crate) fn poll(cell: &Arc<dyn Runnable>, tell: impl FnOnce(Panic) -> End) -> Polled {
     let header = cell.header();
     if !header.begin_poll() {
         return Polled::Waits;
     }
     let waker = Arc::clone(cell).waker();
-    let mut poll = || cell.poll(&mut Context::from_waker(&waker));
-    let end = as_current(Current::Listed(Arc::clone(cell)), || run(&mut poll));
-    match end {
+    let poll = || cell.poll(&mut Context::from_waker(&waker));
+    let polled = as_current(Current::Listed(Arc::clone(cell)), poll);
+    match polled.unwrap_or_else(|panic| Some(tell(panic))) {
         Some(end) => {
             header.set_over();
-            if end == End::Panicked {
-                contain(|| {
-                    let _: End = cell.abandon();
-                });
-            }
             Polled::Ended(end)
         }
         None if header.end_poll() => Polled::Again,
@@ -289,16 +285,27 @@ impl<F: Errand + 'static> Runnable for Cell<F> {
         Waker::from(self)
     }
 
-    fn poll(&self, context: &mut Context<'_>) -> Option<End> {
+    fn poll(&self, context: &mut Context<'_>) -> Result<Option<End>, Panic> {
         let mut body = lock(&self.body);
         // SAFETY: the body lies in an `Arc` and is not moved out of it once it has been polled: it is
         // dropped in its place, and `take` is for those that never were.
         let mut body = unsafe { Pin::new_unchecked(&mut *body) };
         // Who has dropped it has counted it.
-        let Some(errand) = body.as_mut().as_pin_mut() else { return Some(End::Counted) };
-        let Poll::Ready(end) = errand.poll(context) else { return None };
-        body.set(None);
-        Some(end)
+        let Some(errand) = body.as_mut().as_pin_mut() else { return Ok(Some(End::Counted)) };
+        let origin = errand.origin();
+        // It is gone before the lock is free, also by a panic. So it is counted once: by whoever polled
+        // it to its end, or by whoever finds it there and drops it.
+        match catch_unwind(AssertUnwindSafe(|| errand.poll(context))) {
+            Ok(Poll::Pending) => Ok(None),
+            Ok(Poll::Ready(end)) => {
+                body.set(None);
+                Ok(Some(end))
+            }
+            Err(payload) => {
+                contain(|| body.set(None));
+                Err(Panic { payload, origin })
+            }
+        }
     }
 
     fn set_counts(&self, counts: Counts) {
@@ -308,10 +315,6 @@ impl<F: Errand + 'static> Runnable for Cell<F> {
         if let Some(errand) = body.as_pin_mut() {
             errand.set_counts(counts);
         }
-    }
-
-    fn origin(&self) -> Option<&'static Location<'static>> {
-        lock(&self.body).as_ref().and_then(Errand::origin)
     }
 
     fn abandon(&self) -> End {

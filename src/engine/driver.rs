@@ -3,7 +3,6 @@
 //! It knows nothing of the runtime that runs it: that calls [`Driver::turn`], and calls it again when
 //! the driver is woken.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::Context;
 
@@ -159,12 +158,9 @@ impl<W: Drives> Driver<W> {
 
     /// Polls a cell. If it has ended and is one of its own, it has still to leave the list.
     fn poll(&mut self, cell: &Arc<dyn Runnable>) -> Option<u32> {
-        let polled = cell::poll(cell, |poll| match catch_unwind(AssertUnwindSafe(poll)) {
-            Ok(end) => end,
-            Err(payload) => {
-                let panic = TaskPanic::new(payload, self.engine.name(), cell.origin());
-                Some(self.engine.hooks().tell_panic(panic))
-            }
+        let polled = cell::poll(cell, |panic| {
+            let panic = TaskPanic::new(panic.payload, self.engine.name(), panic.origin);
+            self.engine.hooks().tell_panic(panic)
         });
         let header = cell.header();
         match polled {
