@@ -227,16 +227,18 @@ pub(crate) enum Polled {
     Ended(End),
 }
 
-/// Polls a cell that was taken out of a list's queue. `tell` hears of its panic.
-pub(crate) fn poll(cell: &Arc<dyn Runnable>, tell: impl FnOnce(Panic) -> End) -> Polled {
+/// Polls a cell that was taken out of a list's queue. `run` calls what it is given, and tells of a panic.
+pub(crate) fn poll(
+    cell: &Arc<dyn Runnable>,
+    run: impl FnOnce(&mut dyn FnMut() -> Result<Option<End>, Panic>) -> Option<End>,
+) -> Polled {
     let header = cell.header();
     if !header.begin_poll() {
         return Polled::Waits;
     }
     let waker = Arc::clone(cell).waker();
-    let poll = || cell.poll(&mut Context::from_waker(&waker));
-    let polled = as_current(Current::Listed(Arc::clone(cell)), poll);
-    match polled.unwrap_or_else(|panic| Some(tell(panic))) {
+    let mut poll = || cell.poll(&mut Context::from_waker(&waker));
+    match as_current(Current::Listed(Arc::clone(cell)), || run(&mut poll)) {
         Some(end) => {
             header.set_over();
             Polled::Ended(end)

@@ -158,9 +158,11 @@ impl<W: Drives> Driver<W> {
 
     /// Polls a cell. If it has ended and is one of its own, it has still to leave the list.
     fn poll(&mut self, cell: &Arc<dyn Runnable>) -> Option<u32> {
-        let polled = cell::poll(cell, |panic| {
-            let panic = TaskPanic::new(panic.payload, self.engine.name(), panic.origin);
-            self.engine.hooks().tell_panic(panic)
+        let polled = cell::poll(cell, |poll| {
+            poll().unwrap_or_else(|panic| {
+                let panic = TaskPanic::new(panic.payload, self.engine.name(), panic.origin);
+                Some(self.engine.hooks().tell_panic(panic))
+            })
         });
         let header = cell.header();
         match polled {
