@@ -220,7 +220,9 @@ fn a_future_that_panics_elsewhere_while_its_driver_is_lost_is_counted_once() {
             first.await_waiting(1);
             // The runtime may have the other driver wait behind the one that is held.
             if !second.is_reached() {
-                (first.open(), second.open(), drop(runtime));
+                first.open();
+                second.open();
+                drop(runtime);
                 return;
             }
             first.open();
