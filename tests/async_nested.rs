@@ -294,7 +294,6 @@ fn a_parent_that_is_cancelled_leaves_its_children_to_the_pool() {
 
 /// A child that has taken in one of its own goes back to the line, with that one, and both end.
 #[test]
-#[ignore = "the grandchild has begun, so it is not taken in again, and waits for its parent's place"]
 fn a_child_that_was_given_back_takes_its_own_child_with_it() {
     for yields in 0..3 {
         on_both(move || async move {
@@ -321,7 +320,6 @@ fn a_child_that_was_given_back_takes_its_own_child_with_it() {
 
 /// A handle is polled by one task, and awaited by another, whose place its task must not need.
 #[test]
-#[ignore = "the child has begun, so it is not taken in again, and waits for the place of who awaits it"]
 fn a_handle_that_was_polled_in_a_task_is_awaited_by_another() {
     on_both(|| async {
         let pool = small(1, 8);

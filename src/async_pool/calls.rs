@@ -9,8 +9,8 @@ use tokio::runtime::Handle;
 
 use super::runtime::{self, MOST_TASKS};
 use crate::engine::{
-    Begin, Board, Cell, Counts, Departure, Drives, End, Engine, Hands, List, Parcel, Runnable,
-    Slip, Stock, Unpack, Watched, Work,
+    Begin, Board, Cell, Counts, Departure, Drives, End, Engine, Hands, List, Parcel, Rested,
+    Runnable, Slip, Stock, Unpack, Watched, Work,
 };
 use crate::error::{JoinError, Refused, SubmitError, TaskPanic};
 use crate::handle::JoinHandle;
@@ -36,7 +36,7 @@ pub(crate) enum Job<T: Send + 'static, R: Send + 'static> {
     Bare(T, Origin),
     Spawned(Slip<Calls<T, R>, T, R>),
     /// A call that was begun by somebody who awaited it, and does so no longer.
-    Resumed(Arc<dyn Runnable>),
+    Resumed(Rested),
 }
 
 impl<T: Send + 'static, R: Send + 'static> Calls<T, R> {
@@ -101,14 +101,15 @@ impl<T: Send + 'static, R: Send + 'static> Work for Calls<T, R> {
     fn kill(job: &Job<T, R>) -> bool {
         match job {
             Job::Bare(..) => true,
-            Job::Resumed(cell) => cell.kill(),
+            Job::Resumed(rested) => rested.kill(),
             Job::Spawned(slip) => slip.kill(),
         }
     }
 
     fn is_ghost(job: &Job<T, R>) -> bool {
         match job {
-            Job::Bare(..) | Job::Resumed(_) => false,
+            Job::Bare(..) => false,
+            Job::Resumed(rested) => rested.is_ghost(),
             Job::Spawned(slip) => slip.is_ghost(),
         }
     }
@@ -136,7 +137,7 @@ impl<T: Send + 'static, R: Send + 'static> Drives for Calls<T, R> {
                 .ok_or(End::Ghost)
                 .and_then(|parcel| Calls::begin(parcel, Some(list), Counts::Driver))
                 .map_or_else(Begin::Ended, Begin::Cell),
-            Job::Resumed(cell) => Begin::Cell(cell),
+            Job::Resumed(rested) => rested.take().map_or(Begin::Ended(End::Ghost), Begin::Cell),
         }
     }
 }
@@ -152,9 +153,8 @@ impl<T: Send + 'static, R: Send + 'static> Unpack<T, R> for Calls<T, R> {
         Some(cell)
     }
 
-    fn give_back(engine: &Arc<Engine<Self>>, cell: Arc<dyn Runnable>) {
-        cell.set_adopted(false);
-        engine.put_back(Job::Resumed(cell));
+    fn resume(rested: Rested) -> Option<Job<T, R>> {
+        Some(Job::Resumed(rested))
     }
 }
 

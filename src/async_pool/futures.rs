@@ -9,8 +9,8 @@ use tokio::runtime::Handle;
 
 use super::runtime::{self, MOST_TASKS};
 use crate::engine::{
-    Begin, Board, Cell, Departure, Drives, End, Engine, Hands, List, Parcel, Runnable, Unpack,
-    Watched, Work,
+    Begin, Board, Cell, Departure, Drives, End, Engine, Hands, List, Parcel, Rested, Runnable,
+    Unpack, Watched, Work,
 };
 use crate::error::{Refused, SubmitError};
 use crate::handle::JoinHandle;
@@ -25,6 +25,7 @@ pub(crate) struct Futures {
 pub(crate) enum Job {
     Bare(Arc<dyn Runnable>),
     Spawned(Entry),
+    Resumed(Rested),
 }
 
 /// What stands in the line for a parcel. Dropped there, it has the task cancelled.
@@ -180,6 +181,7 @@ impl Work for Futures {
         match job {
             Job::Bare(cell) => cell.kill(),
             Job::Spawned(entry) => entry.0.kill(),
+            Job::Resumed(rested) => rested.kill(),
         }
     }
 
@@ -187,6 +189,7 @@ impl Work for Futures {
         match job {
             Job::Bare(_) => false,
             Job::Spawned(entry) => entry.0.is_ghost(),
+            Job::Resumed(rested) => rested.is_ghost(),
         }
     }
 
@@ -205,6 +208,7 @@ impl Drives for Futures {
         let cell = match job {
             Job::Bare(cell) => Some(cell),
             Job::Spawned(entry) => entry.0.take(),
+            Job::Resumed(rested) => rested.take(),
         };
         cell.map_or(Begin::Ended(End::Ghost), Begin::Cell)
     }
@@ -226,8 +230,7 @@ where
         Some(cell)
     }
 
-    fn give_back(engine: &Arc<Engine<Self>>, cell: Arc<dyn Runnable>) {
-        cell.set_adopted(false);
-        engine.put_back(Job::Bare(cell));
+    fn resume(rested: Rested) -> Option<Job> {
+        Some(Job::Resumed(rested))
     }
 }

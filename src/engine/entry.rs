@@ -129,11 +129,17 @@ impl<W: Work> Engine<W> {
         has_place && self.submit(job(), Patience::Until(None)).is_ok()
     }
 
-    /// Puts a job back into the line that somebody took out of it to run it, and did not.
-    pub(crate) fn put_back(self: &Arc<Self>, job: W::Job) {
+    /// Puts a job back into the line that somebody took out of it to run it, and did not. False, and
+    /// nothing is done, if `mark` says so, which is called under the lock.
+    pub(crate) fn put_back(self: &Arc<Self>, job: W::Job, mark: impl FnOnce() -> bool) -> bool {
         let mut crew = self.lock();
+        if !mark() {
+            drop(crew);
+            return false;
+        }
         crew.books.note_return();
         self.put_promised(crew, job);
+        true
     }
 
     /// Puts a job into the line that was promised a place. If whatever ran the drivers is no more,

@@ -12,6 +12,7 @@ use std::task::Waker;
 use super::cell::{Runnable, abandon};
 use super::current::{Stoppable, as_current};
 use super::entry::Departure;
+use super::rested::{Rested, Rests};
 use super::run::{Counts, End, contain};
 use super::sync::atomic::{AtomicBool, Ordering};
 use super::sync::{Mutex, lock};
@@ -31,8 +32,10 @@ pub(crate) trait Unpack<P, R>: Work {
         None
     }
 
-    /// Puts what was taken in back into the line.
-    fn give_back(_: &Arc<Engine<Self>>, _: Arc<dyn Runnable>) {}
+    /// The job of a task that was taken in and goes back to the line; none if none is ever taken in.
+    fn resume(_: Rested) -> Option<Self::Job> {
+        None
+    }
 }
 
 /// See the module's first lines.
@@ -60,6 +63,8 @@ enum Stage<P, R> {
     Open,
     /// A driver runs it, and is told by the waker if it is to be dropped.
     Driven(Option<Waker>),
+    /// Somebody has begun with it, and left it: it stands in the line again.
+    Resting(Arc<dyn Runnable>),
     /// It is to be dropped.
     Stopping,
     Done(Result<R, JoinError>),
@@ -75,7 +80,7 @@ pub(crate) trait Joinable<R>: Send + Sync {
     /// See [`Unpack::take_in`].
     fn take_in(self: Arc<Self>) -> Option<Arc<dyn Runnable>>;
 
-    /// See [`Unpack::give_back`].
+    /// Puts a task that was taken in back into the line.
     fn give_back(self: Arc<Self>, cell: Arc<dyn Runnable>);
 
     /// Has the task dropped if nobody has begun with it: then true. Otherwise asks it to stop.
@@ -176,6 +181,41 @@ where
         drop(content);
         drop(old);
         true
+    }
+
+    /// The task stands in the line again. False if it is to be dropped.
+    fn lay_to_rest(&self, cell: &Arc<dyn Runnable>) -> bool {
+        let mut content = lock(&self.content);
+        if !matches!(content.stage, Stage::Driven(_)) {
+            return false;
+        }
+        let driven = std::mem::replace(&mut content.stage, Stage::Resting(Arc::clone(cell)));
+        drop(content);
+        // It has a waker, which is somebody else's code, but only the cell's own clone of it is
+        // dropped here.
+        drop(driven);
+        true
+    }
+
+    /// Drops a task that rests. False if there is none.
+    fn cancel_rested(&self) -> bool {
+        let Some(cell) = self.take_rested_as(Stage::Open) else { return false };
+        // First the place, because what is dropped may want one.
+        self.engine.depart(Departure::Cancelled);
+        let _: End = abandon(&cell);
+        self.settle(Err(JoinError::Cancelled));
+        true
+    }
+
+    fn take_rested_as(&self, next: Stage<P, R>) -> Option<Arc<dyn Runnable>> {
+        let mut content = lock(&self.content);
+        match std::mem::replace(&mut content.stage, next) {
+            Stage::Resting(cell) => Some(cell),
+            other => {
+                content.stage = other;
+                None
+            }
+        }
     }
 
     /// Has a task that is driven dropped. False if it is too late.
@@ -314,6 +354,21 @@ where
     }
 }
 
+impl<W, P, R> Rests for Parcel<W, P, R>
+where
+    W: Unpack<P, R>,
+    P: Send + 'static,
+    R: Send + 'static,
+{
+    fn take_rested(&self) -> Option<Arc<dyn Runnable>> {
+        self.take_rested_as(Stage::Driven(None))
+    }
+
+    fn is_resting(&self) -> bool {
+        matches!(lock(&self.content).stage, Stage::Resting(_))
+    }
+}
+
 impl<W, P, R> Stoppable for Parcel<W, P, R>
 where
     W: Work,
@@ -334,21 +389,28 @@ where
     }
 
     fn take_in(self: Arc<Self>) -> Option<Arc<dyn Runnable>> {
-        W::take_in(&self)
+        let Some(cell) = self.take_rested() else { return W::take_in(&self) };
+        self.engine.depart(Departure::Adopted);
+        cell.set_adopted(true);
+        Some(cell)
     }
 
     fn give_back(self: Arc<Self>, cell: Arc<dyn Runnable>) {
-        // Not by the wish alone: whoever has it would be told that it came too late.
-        if matches!(lock(&self.content).stage, Stage::Stopping) {
-            // It counts itself when it is dropped.
+        cell.set_adopted(false);
+        let job = W::resume(Rested::new(Arc::clone(&self) as _));
+        // Marked under the engine's lock, so that whoever takes it next finds it in the line.
+        if !job.is_some_and(|job| self.engine.put_back(job, || self.lay_to_rest(&cell))) {
+            // It was told to stop. It counts itself when it is dropped.
+            cell.set_adopted(true);
             let _: End = abandon(&cell);
-            return;
         }
-        W::give_back(&self.engine, cell);
     }
 
     fn cancel(&self) -> bool {
         self.stop.store(true, Ordering::Relaxed);
+        if self.cancel_rested() {
+            return true;
+        }
         let Some(packed) = self.take() else { return self.stop_driven() };
         // First the place, because what is dropped may want one.
         self.engine.depart(Departure::Cancelled);
@@ -358,7 +420,7 @@ where
     }
 
     fn is_begun(&self) -> bool {
-        self.is_ghost()
+        !matches!(lock(&self.content).stage, Stage::Packed(_) | Stage::Resting(_))
     }
 
     fn is_crowded(&self) -> bool {

@@ -31,6 +31,7 @@ mod driver; // .. polls them
 mod list; // .. when they are ready
 mod cell; // .. in their cells
 mod seat; // .. and lets one await another
+mod rested; // .. which goes on elsewhere if that one leaves
 #[cfg(any(feature = "tokio", loom))]
 mod watched; // .. what a cell holds
 
@@ -67,6 +68,7 @@ pub(crate) use self::handle::{Joinable, Parcel, Unpack};
 pub(crate) use self::join::{block_on, help_out, wait_for};
 pub(crate) use self::lane::MOST_BUSY as MAX_WORKERS;
 pub(crate) use self::load::{Load, Standing};
+pub(crate) use self::rested::Rested;
 pub(crate) use self::run::{Counts, End, Hooks, contain};
 pub(crate) use self::seat::TakenIn;
 pub(crate) use self::slip::Slip;

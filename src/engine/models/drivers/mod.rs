@@ -18,7 +18,7 @@ use crate::engine::entry::Departure;
 use crate::engine::list::{Board, List};
 use crate::engine::watched::Watched;
 use crate::engine::{
-    End, Ended, Engine, Hands, Joinable, Parcel, Patience, Settings, Slip, Unpack, Work,
+    End, Ended, Engine, Hands, Joinable, Parcel, Patience, Rested, Settings, Slip, Unpack, Work,
 };
 use crate::handle::JoinHandle;
 
@@ -55,6 +55,7 @@ enum Start {
 enum Job {
     Bare(Arc<dyn Runnable>),
     Spawned(Slip<Futures, Packed, usize>),
+    Resumed(Rested),
 }
 
 struct Packed(Arc<Cell<Body>>);
@@ -84,6 +85,7 @@ impl Work for Futures {
         match job {
             Job::Bare(cell) => cell.kill(),
             Job::Spawned(slip) => slip.kill(),
+            Job::Resumed(rested) => rested.kill(),
         }
     }
 
@@ -91,6 +93,7 @@ impl Work for Futures {
         match job {
             Job::Bare(_) => false,
             Job::Spawned(slip) => slip.is_ghost(),
+            Job::Resumed(rested) => rested.is_ghost(),
         }
     }
 
@@ -111,6 +114,7 @@ impl Drives for Futures {
                 .parcel()
                 .and_then(|parcel| parcel.take_to_drive())
                 .map(|Packed(cell)| cell as _),
+            Job::Resumed(rested) => rested.take(),
         };
         cell.map_or(Begin::Ended(End::Ghost), Begin::Cell)
     }
@@ -126,9 +130,8 @@ impl Unpack<Packed, usize> for Futures {
         Some(cell)
     }
 
-    fn give_back(engine: &Pool, cell: Arc<dyn Runnable>) {
-        cell.set_adopted(false);
-        engine.put_back(Job::Bare(cell));
+    fn resume(rested: Rested) -> Option<Job> {
+        Some(Job::Resumed(rested))
     }
 }
 
