@@ -68,7 +68,6 @@ pub(crate) use self::handle::{Joinable, Parcel, Unpack};
 pub(crate) use self::join::{block_on, help_out, wait_for};
 pub(crate) use self::lane::MOST_BUSY as MAX_WORKERS;
 pub(crate) use self::load::{Load, Standing};
-pub(crate) use self::rested::Rested;
 pub(crate) use self::run::{Counts, End, Hooks, contain};
 pub(crate) use self::seat::TakenIn;
 pub(crate) use self::slip::Slip;
@@ -80,6 +79,7 @@ pub(crate) use self::{
     driver::{Begin, Driver, Drives, Turn},
     entry::Departure,
     list::{Board, List},
+    rested::Rested,
     watched::Watched,
 };
 

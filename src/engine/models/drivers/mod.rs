@@ -16,9 +16,10 @@ use crate::engine::cell::{Cell, Runnable};
 use crate::engine::driver::{Begin, Driver, Drives, Turn};
 use crate::engine::entry::Departure;
 use crate::engine::list::{Board, List};
+use crate::engine::rested::Rested;
 use crate::engine::watched::Watched;
 use crate::engine::{
-    End, Ended, Engine, Hands, Joinable, Parcel, Patience, Rested, Settings, Slip, Unpack, Work,
+    End, Ended, Engine, Hands, Joinable, Parcel, Patience, Settings, Slip, Unpack, Work,
 };
 use crate::handle::JoinHandle;
 
