@@ -336,3 +336,23 @@ fn a_handle_that_was_polled_in_a_task_is_awaited_by_another() {
         check(&pool, 3).await;
     });
 }
+
+/// There are free places when the parent asks, but others stand before its child and will have them.
+#[test]
+fn a_child_is_taken_in_if_others_before_it_will_have_the_places() {
+    on_both(|| async {
+        let (pool, done) = (small(3, 50), Stop::new());
+        let (inner, open) = (pool.clone(), done.clone());
+        let parent = pool.spawn(async move {
+            for _ in 0..2 {
+                let held = open.clone();
+                inner.submit(async move { held.pass().await }).await.unwrap();
+            }
+            let one = inner.spawn(async { 1 }).await.unwrap().await.unwrap();
+            open.open();
+            one
+        });
+        assert_eq!(parent.await.unwrap().await.unwrap(), 1);
+        check(&pool, 4).await;
+    });
+}

@@ -73,7 +73,6 @@ fn a_task_takes_its_child_in_when_the_pool_shrinks_under_it() {
 }
 
 #[test]
-#[ignore = "only the parent is woken, and its FuturesUnordered polls nobody who was not"]
 fn a_task_that_joins_all_children_goes_on_when_the_pool_shrinks_under_it() {
     shrinks_under_a_parent(|handles| {
         Box::pin(async move { join_all(handles).await.into_iter().map(Result::unwrap).sum() })
@@ -81,7 +80,6 @@ fn a_task_that_joins_all_children_goes_on_when_the_pool_shrinks_under_it() {
 }
 
 #[test]
-#[ignore = "only the parent is woken, and its FuturesUnordered polls nobody who was not"]
 fn a_task_that_takes_children_as_they_end_goes_on_when_the_pool_shrinks_under_it() {
     shrinks_under_a_parent(|handles| {
         Box::pin(async move {

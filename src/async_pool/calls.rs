@@ -9,8 +9,8 @@ use tokio::runtime::Handle;
 
 use super::runtime::{self, MOST_TASKS};
 use crate::engine::{
-    Begin, Board, Cell, Counts, Departure, Drives, End, Engine, Hands, List, Parcel, Rested,
-    Runnable, Slip, Stock, Unpack, Watched, Work,
+    Awaited, Begin, Board, Cell, Counts, Departure, Drives, End, Engine, Hands, List, Parcel,
+    Rested, Runnable, Slip, Stock, Unpack, Watched, Work,
 };
 use crate::error::{JoinError, Refused, SubmitError, TaskPanic};
 use crate::handle::JoinHandle;
@@ -92,6 +92,14 @@ impl<T: Send + 'static, R: Send + 'static> Work for Calls<T, R> {
 
     fn nudge(&self) {
         self.board.wake_all();
+    }
+
+    fn awaited(job: &Job<T, R>) -> Option<Arc<dyn Awaited>> {
+        match job {
+            Job::Bare(..) => None,
+            Job::Spawned(slip) => slip.parcel().map(|parcel| Arc::clone(parcel) as _),
+            Job::Resumed(rested) => Some(rested.awaited()),
+        }
     }
 
     fn start(engine: &Arc<Engine<Self>>, index: usize) -> io::Result<()> {

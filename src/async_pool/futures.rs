@@ -9,8 +9,8 @@ use tokio::runtime::Handle;
 
 use super::runtime::{self, MOST_TASKS};
 use crate::engine::{
-    Begin, Board, Cell, Departure, Drives, End, Engine, Hands, List, Parcel, Rested, Runnable,
-    Unpack, Watched, Work,
+    Awaited, Begin, Board, Cell, Departure, Drives, End, Engine, Hands, List, Parcel, Rested,
+    Runnable, Unpack, Watched, Work,
 };
 use crate::error::{Refused, SubmitError};
 use crate::handle::JoinHandle;
@@ -32,7 +32,7 @@ pub(crate) enum Job {
 pub(crate) struct Entry(Arc<dyn Parcelled>);
 
 /// The parcel of a future of whatever type.
-trait Parcelled: Send + Sync {
+trait Parcelled: Awaited {
     fn take(&self) -> Option<Arc<dyn Runnable>>;
     fn kill(&self) -> bool;
     fn is_ghost(&self) -> bool;
@@ -171,6 +171,14 @@ impl Work for Futures {
 
     fn nudge(&self) {
         self.board.wake_all();
+    }
+
+    fn awaited(job: &Job) -> Option<Arc<dyn Awaited>> {
+        match job {
+            Job::Bare(_) => None,
+            Job::Spawned(entry) => Some(Arc::clone(&entry.0) as _),
+            Job::Resumed(rested) => Some(rested.awaited()),
+        }
     }
 
     fn start(engine: &Arc<Engine<Self>>, index: usize) -> io::Result<()> {

@@ -129,6 +129,11 @@ impl<J> Crew<J> {
         usize::try_from(tickets as i64 - self.books.ghosts).unwrap_or(0)
     }
 
+    /// Whether there are not places for all tasks in the line. Those that were taken in need none.
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.pending().saturating_sub(self.books.adopted) > self.limits.capacity
+    }
+
     /// Tasks that are running, by whomever.
     fn busy(&self, tally: Tally) -> usize {
         tally.busy() + self.books.adopted + self.line.driven()
@@ -144,16 +149,22 @@ impl<J> Crew<J> {
     /// when the lock is free.
     #[must_use]
     pub(crate) fn lay_ghosts(&mut self, is_ghost: impl Fn(&J) -> bool) -> Vec<J> {
+        let haunted = self.books.is_haunted(self.line.queued());
+        if haunted { self.renew_line(is_ghost) } else { Vec::new() }
+    }
+
+    /// Makes the line anew without its ghosts, in the same order. Each job is shown to `is_ghost` once.
+    /// The ghosts are returned, to be dropped when the lock is free.
+    #[must_use]
+    pub(crate) fn renew_line(&mut self, mut is_ghost: impl FnMut(&J) -> bool) -> Vec<J> {
         let mut ghosts = Vec::new();
-        if self.books.is_haunted(self.line.queued()) {
-            for job in self.line.take_all() {
-                if is_ghost(&job) {
-                    self.books.note_ghost_passed();
-                    ghosts.push(job);
-                } else {
-                    self.books.note_reissue();
-                    self.line.push(job);
-                }
+        for job in self.line.take_all() {
+            if is_ghost(&job) {
+                self.books.note_ghost_passed();
+                ghosts.push(job);
+            } else {
+                self.books.note_reissue();
+                self.line.push(job);
             }
         }
         ghosts

@@ -178,7 +178,10 @@ impl Header {
             let next = match seen {
                 WAITING => READY,
                 POLLING => AGAIN,
-                _ => return,
+                OVER => return,
+                // Written all the same: if it were only read, whoever polls it might have gone on by
+                // then, without having seen what the waker's owner did before.
+                same => same,
             };
             // Release: what the waker's owner did is there for whoever polls. Acquire: pairs with
             // the Release in `settle`.

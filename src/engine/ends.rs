@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-use super::crew::{Acts, Crew};
+use super::crew::{Acts, Crew, Hands};
+use super::handle::Awaited;
 use super::roster::Duty;
 use super::run::contain;
 use super::sync::{MutexGuard, lock};
@@ -104,13 +105,19 @@ impl<W: Work> Engine<W> {
         if !crew.closed {
             self.lane.set_places(places);
         }
-        let shrinks = capacity < crew.limits.capacity;
+        let shrinks = capacity < crew.limits.capacity && crew.limits.hands != Hands::Threads;
+        // First, because whoever ends a task without the lock may see no line while it is made anew,
+        // and call nobody.
+        let (awaited, ghosts) =
+            if shrinks { all_awaited::<W>(&mut crew) } else { Default::default() };
         crew.resize(capacity, &mut acts);
         drop(crew);
         self.perform(acts);
         if shrinks {
             // Who relied on a place for the task that it awaits may have to take it in now.
             self.work.nudge();
+            awaited.into_iter().for_each(|task| contain(|| task.wake_waiting()));
+            ghosts.into_iter().for_each(|ghost| contain(|| drop(ghost)));
         }
     }
 
@@ -270,6 +277,20 @@ impl<W: Work> Engine<W> {
     }
 }
 
+/// What stands in the line and may be awaited, and the ghosts that were found there. A part of a task
+/// may be polled only when it was woken itself, so to wake the tasks that run is not enough.
+fn all_awaited<W: Work>(crew: &mut Crew<W::Job>) -> (Vec<Arc<dyn Awaited>>, Vec<W::Job>) {
+    let mut awaited = Vec::new();
+    let ghosts = crew.renew_line(|job| {
+        let ghost = W::is_ghost(job);
+        if !ghost {
+            awaited.extend(W::awaited(job));
+        }
+        ghost
+    });
+    (awaited, ghosts)
+}
+
 fn waiter_parks<W: Work>(engine: &Engine<W>, waiter: &Waiter) {
     let _crew = engine.lock();
     waiter.set_mood(Mood::Parked);
@@ -316,7 +337,7 @@ impl<W: Work> Drop for UntilEnd<'_, W> {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use super::super::crew::{Hands, Limits};
+    use super::super::crew::Limits;
     use super::super::lane::Lane;
     use super::super::line::Line;
     use super::*;

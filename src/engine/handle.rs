@@ -5,10 +5,13 @@
 //! turn it is, somebody who joins it and runs it himself, or somebody who cancels it. So there is
 //! exactly one outcome.
 
+mod awaited;
+
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::Arc;
 use std::task::Waker;
 
+pub(crate) use self::awaited::Awaited;
 use super::cell::{Runnable, abandon};
 use super::current::{Stoppable, as_current};
 use super::entry::Departure;
@@ -89,7 +92,7 @@ pub(crate) trait Joinable<R>: Send + Sync {
     /// Whether somebody has begun with the task, or nobody will.
     fn is_begun(&self) -> bool;
 
-    /// Whether its pool runs as many tasks as it may.
+    /// Whether its pool cannot begin with all tasks that stand in the line.
     fn is_crowded(&self) -> bool;
 
     fn is_done(&self) -> bool;
@@ -424,7 +427,7 @@ where
     }
 
     fn is_crowded(&self) -> bool {
-        !self.engine.lock().may_begin()
+        self.engine.lock().is_crowded()
     }
 
     fn is_done(&self) -> bool {

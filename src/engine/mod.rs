@@ -64,7 +64,7 @@ pub(crate) use self::current::is_cancelled;
 pub(crate) use self::ends::Ended;
 pub(crate) use self::entry::{Held, Patience};
 pub(crate) use self::growth::ByLoad;
-pub(crate) use self::handle::{Joinable, Parcel, Unpack};
+pub(crate) use self::handle::{Awaited, Joinable, Parcel, Unpack};
 pub(crate) use self::join::{block_on, help_out, wait_for};
 pub(crate) use self::lane::MOST_BUSY as MAX_WORKERS;
 pub(crate) use self::load::{Load, Standing};
@@ -100,6 +100,12 @@ pub(crate) trait Work: Send + Sync + Sized + 'static {
 
     /// Has every task that runs look again whether what it waits for can go on by itself.
     fn nudge(&self) {}
+
+    /// What a job stands for, if somebody may await it who could go on with it by himself. Not for
+    /// threads: who joins there begins with the task before he waits, and may take a wake for its end.
+    fn awaited(_: &Self::Job) -> Option<Arc<dyn Awaited>> {
+        None
+    }
 
     /// Starts a worker for a place of the roster.
     fn start(engine: &Arc<Engine<Self>>, index: usize) -> io::Result<()>;

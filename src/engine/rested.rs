@@ -4,11 +4,12 @@
 use std::sync::Arc;
 
 use super::cell::Runnable;
+use super::handle::Awaited;
 use super::run::contain;
 use super::sync::{Mutex, lock};
 
 /// A parcel whose task may rest.
-pub(crate) trait Rests: Send + Sync {
+pub(crate) trait Rests: Awaited {
     /// Takes the task, to go on with it.
     fn take_rested(&self) -> Option<Arc<dyn Runnable>>;
 
@@ -38,6 +39,11 @@ impl Rested {
         let alive = cell.kill();
         *lock(&self.killed) = Some(cell);
         alive
+    }
+
+    /// Somebody may await it, and has to look again when the pool shrinks.
+    pub(crate) fn awaited(&self) -> Arc<dyn Awaited> {
+        Arc::clone(&self.parcel) as _
     }
 
     pub(crate) fn is_ghost(&self) -> bool {

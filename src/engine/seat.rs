@@ -38,9 +38,13 @@ pub(crate) struct TakenIn<R> {
 impl<R> TakenIn<R> {
     /// Takes a task in, if the calling thread polls one that may do that.
     pub(crate) fn take(parcel: &Arc<dyn Joinable<R>>, waker: &Waker) -> Option<Self> {
-        // If there is a place, a driver will begin with it. Whoever takes the last place and awaits
-        // another task finds the pool full when it asks, so somebody always goes on.
-        if inside() != Some(Kind::Task) || parcel.is_begun() || !parcel.is_crowded() {
+        // If there are places for all in the line, a driver will begin with it. Whoever takes the last
+        // place and awaits another task finds the pool full when it asks, so somebody always goes on.
+        if inside() != Some(Kind::Task) || parcel.is_begun() {
+            return None;
+        }
+        // It is known who waits before the pool is asked: if the pool shrinks after that, he is woken.
+        if !parcel.watch(waker) || !parcel.is_crowded() {
             return None;
         }
         let seat = current_seat()?;

@@ -19,7 +19,7 @@ use crate::engine::list::{Board, List};
 use crate::engine::rested::Rested;
 use crate::engine::watched::Watched;
 use crate::engine::{
-    End, Ended, Engine, Hands, Joinable, Parcel, Patience, Settings, Slip, Unpack, Work,
+    Awaited, End, Ended, Engine, Hands, Joinable, Parcel, Patience, Settings, Slip, Unpack, Work,
 };
 use crate::handle::JoinHandle;
 
@@ -68,6 +68,18 @@ impl Work for Futures {
 
     fn hands(&self) -> Hands {
         Hands::Drivers(self.board.drivers())
+    }
+
+    fn nudge(&self) {
+        self.board.wake_all();
+    }
+
+    fn awaited(job: &Job) -> Option<Arc<dyn Awaited>> {
+        match job {
+            Job::Bare(_) => None,
+            Job::Spawned(slip) => slip.parcel().map(|parcel| Arc::clone(parcel) as _),
+            Job::Resumed(rested) => Some(rested.awaited()),
+        }
     }
 
     fn start(engine: &Pool, index: usize) -> io::Result<()> {

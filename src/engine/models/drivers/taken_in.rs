@@ -193,7 +193,7 @@ fn the_last_driver_goes_when_what_was_taken_in_has_ended_elsewhere() {
 
 /// Wakes the task that it is a part of, and notes that this part is to be polled.
 struct Part {
-    woken: StdMutex<bool>,
+    woken: Mutex<bool>,
     whole: Waker,
 }
 
@@ -205,14 +205,14 @@ impl Wake for Part {
 }
 
 /// Awaits all of them, and polls none that was not woken.
-async fn sum_of_woken(handles: [JoinHandle<usize>; 2]) -> usize {
+async fn sum_of_woken<const COUNT: usize>(handles: [JoinHandle<usize>; COUNT]) -> usize {
     let mut parts = Vec::new();
     let mut handles = handles.map(Some);
     let mut sum = 0;
     poll_fn(move |context| {
         if parts.is_empty() {
-            let part = || Part { woken: StdMutex::new(true), whole: context.waker().clone() };
-            parts.extend([Arc::new(part()), Arc::new(part())]);
+            let part = || Part { woken: Mutex::new(true), whole: context.waker().clone() };
+            parts.extend((0..COUNT).map(|_| Arc::new(part())));
         }
         for (handle, part) in handles.iter_mut().zip(&parts) {
             let woken = std::mem::take(&mut *part.woken.lock().unwrap());
@@ -248,5 +248,31 @@ fn whoever_wants_the_seat_is_woken_when_it_is_free() {
         turn_until_it_leaves(driver);
         waker.join().unwrap();
         assert_eq!(ended(&pool), (3, 0));
+    });
+}
+
+#[test]
+fn a_part_of_a_task_takes_its_child_in_when_the_pool_shrinks() {
+    explore(|| {
+        let pool = pool(1, Start::ByHand, settings(2, 8));
+        let [driver] = drivers(&pool);
+        let (began, its) = (Event::default(), Arc::clone(&pool));
+        let begins = began.clone();
+        submit(&pool, async move {
+            let child = spawn(&its, async { 10 });
+            begins.happen();
+            let sum = sum_of_woken([JoinHandle::new(child)]).await;
+            assert_eq!(sum, 10);
+            its.close();
+            sum
+        });
+        let its = Arc::clone(&pool);
+        let shrinks = thread::spawn(move || {
+            began.block();
+            its.resize(1);
+        });
+        turn_until_it_leaves(driver);
+        shrinks.join().unwrap();
+        assert_eq!(ended(&pool), (2, 0));
     });
 }
