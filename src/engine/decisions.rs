@@ -4,6 +4,7 @@
 
 mod by_load;
 mod call;
+mod drive;
 mod gate;
 mod leave;
 

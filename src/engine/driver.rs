@@ -298,3 +298,6 @@ impl<W: Drives> Drop for Driver<W> {
         }
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

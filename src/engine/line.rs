@@ -208,3 +208,66 @@ impl<J> Stretch<J> {
         }
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn line<J>(jobs: impl IntoIterator<Item = J>) -> Line<J> {
+        let mut line = Line::new(Arc::new(Lane::new()));
+        jobs.into_iter().for_each(|job| line.push(job));
+        line
+    }
+
+    #[test]
+    fn tasks_come_in_their_order_over_many_blocks() {
+        let mut line = line(0..CELLS / 2);
+        for next in 0..3 * CELLS {
+            line.push(next + CELLS / 2);
+            assert_eq!(line.pop(), Some(next));
+            line.end();
+        }
+        let mut some = Vec::new();
+        line.pop_some(2, &mut some);
+        assert_eq!(some, [3 * CELLS, 3 * CELLS + 1]);
+        assert_eq!(line.take_all().len(), CELLS / 2 - 2);
+        assert!(line.pop().is_none());
+    }
+
+    #[test]
+    fn a_few_empty_blocks_are_kept() {
+        let mut line = line(0..(SPARE_BLOCKS + 2) * CELLS);
+        assert_eq!(line.take_all().len(), (SPARE_BLOCKS + 2) * CELLS);
+        assert_eq!(line.spare.len(), SPARE_BLOCKS);
+    }
+
+    #[test]
+    fn what_is_reserved_is_there_and_kept() {
+        let mut line = line([0]);
+        line.reserve(10 * CELLS);
+        assert_eq!((line.blocks.len(), line.spare.len()), (1, 10));
+        (0..11 * CELLS).for_each(|job| line.push(job));
+        line.take_all();
+        assert_eq!(line.spare.len(), 11);
+    }
+
+    #[test]
+    fn a_block_is_used_again_only_when_nobody_holds_it() {
+        let mut line = line(0..CELLS);
+        let Some((0, stretch)) = line.open() else { panic!("there was a task") };
+        assert!(!line.tally().is_sealed());
+        line.seal();
+        assert!(line.tally().is_sealed());
+        assert_eq!(line.take_all().len(), CELLS - 1);
+        assert!(line.spare.is_empty());
+        line.give_back(stretch);
+        assert_eq!(line.spare.len(), 1);
+    }
+
+    #[test]
+    fn what_stands_in_the_line_is_dropped_with_it() {
+        let token = Arc::new(());
+        drop(line((0..3).map(|_| Arc::clone(&token))));
+        assert_eq!(Arc::strong_count(&token), 1);
+    }
+}

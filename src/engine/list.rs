@@ -328,3 +328,6 @@ impl Others {
         self.searching.store(false, Ordering::Relaxed);
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -1,0 +1,79 @@
+//! Drivers: what they take, when they may go, and what is left when they are lost.
+
+use super::super::crew::{Acts, Hands};
+use super::super::drive::{Has, Refill};
+use super::super::roster::Duty;
+use super::super::run::End;
+use super::Trial;
+
+/// A crew of drivers, as many as there may be.
+fn drivers(count: usize, capacity: usize) -> Trial {
+    let mut trial = Trial::new(capacity, 0);
+    trial.crew.limits.hands = Hands::Drivers(count);
+    (0..count).for_each(|_| {
+        trial.crew.roster.add(Duty::Called);
+    });
+    trial
+}
+
+/// What the first driver does next, and what it takes.
+fn refill(trial: &mut Trial, has: Has) -> (Refill, Vec<u32>) {
+    let mut jobs = Vec::new();
+    let refill = trial.crew.refill(0, has, (64, &mut jobs), &mut Acts::default());
+    (refill, jobs)
+}
+
+#[test]
+fn a_driver_takes_as_many_as_may_run() {
+    let mut trial = drivers(1, 2);
+    (0..3).for_each(|job| trial.crew.line.push(job));
+    assert_eq!(refill(&mut trial, Has::Waiting), (Refill::Took, vec![0, 1]));
+    assert_eq!((trial.crew.line.driven(), trial.crew.line.queued()), (2, 1));
+    assert_eq!(refill(&mut trial, Has::Ready), (Refill::Nothing, vec![]));
+    assert_eq!(trial.crew.roster.duty(0), Duty::Engaged);
+    trial.crew.end_driven(End::Panicked);
+    assert_eq!(trial.crew.line.driven(), 1);
+    assert_eq!(refill(&mut trial, Has::Ready), (Refill::Took, vec![2]));
+}
+
+#[test]
+fn a_driver_is_idle_only_while_it_has_nothing_to_poll() {
+    let mut trial = drivers(1, 2);
+    let idle = |trial: &Trial| trial.crew.roster.count(Duty::Idle);
+    assert_eq!((refill(&mut trial, Has::Waiting).0, idle(&trial)), (Refill::Idle, 1));
+    assert_eq!((refill(&mut trial, Has::Waiting).0, idle(&trial)), (Refill::Idle, 1));
+    assert_eq!((refill(&mut trial, Has::Ready).0, idle(&trial)), (Refill::Nothing, 0));
+    assert!(trial.crew.roster.call_newest().is_none(), "it is not in the order of the idle");
+}
+
+#[test]
+fn a_driver_goes_when_nothing_is_left_that_may_need_it() {
+    let next = |count, change: fn(&mut Trial)| {
+        let mut trial = drivers(count, 2);
+        trial.crew.closed = true;
+        change(&mut trial);
+        refill(&mut trial, Has::Waiting).0
+    };
+    assert_eq!(next(1, |_| {}), Refill::Leave);
+    assert_eq!(next(1, |trial| trial.crew.closed = false), Refill::Idle);
+    assert_eq!(next(1, |trial| trial.crew.line.begin_driven(1)), Refill::Idle);
+    assert_eq!(next(2, |trial| trial.crew.line.begin_driven(1)), Refill::Idle);
+    assert_eq!(next(1, |trial| trial.crew.hold_place()), Refill::Idle);
+    let adopt = |trial: &mut Trial| trial.crew.books.note_adopt();
+    assert_eq!(next(1, adopt), Refill::Idle, "it may be given back");
+    assert_eq!(next(2, adopt), Refill::Leave, "the other one stays for that");
+}
+
+#[test]
+fn what_stands_in_the_line_is_lost_with_the_last_driver() {
+    let lost = |count, hands, closed| {
+        let mut trial = drivers(count, 2);
+        trial.crew.line.push(7);
+        (trial.crew.limits.hands, trial.crew.closed) = (hands, closed);
+        trial.crew.lose(0, &mut Acts::default())
+    };
+    assert_eq!(lost(1, Hands::Drivers(1), true), [7]);
+    assert!(lost(2, Hands::Drivers(2), true).is_empty(), "another one takes it");
+    assert!(lost(1, Hands::Drivers(1), false).is_empty(), "another one may be started");
+    assert!(lost(1, Hands::Threads, true).is_empty(), "threads are not lost");
+}

@@ -1,0 +1,200 @@
+use std::cell::Cell as Counter;
+use std::future::Future;
+use std::io;
+use std::panic::Location;
+use std::pin::Pin;
+use std::task::{Poll, Wake, Waker};
+
+use super::super::cell::{Cell, Errand};
+use super::super::roster::Duty;
+use super::super::sync::atomic::AtomicUsize;
+use super::super::{Hands, Hooks, Settings};
+use super::*;
+
+/// Futures whose drivers are turned by hand.
+struct ByHand(Arc<Board>);
+
+impl Work for ByHand {
+    type Job = Arc<dyn Runnable>;
+
+    const MOST: usize = 1000;
+
+    fn hands(&self) -> Hands {
+        Hands::Drivers(self.0.drivers())
+    }
+
+    fn start(_: &Arc<Engine<Self>>, _: usize) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn kill(job: &Self::Job) -> bool {
+        job.kill()
+    }
+
+    fn is_ghost(_: &Self::Job) -> bool {
+        false
+    }
+
+    fn origin(_: &Self::Job) -> Option<&'static Location<'static>> {
+        None
+    }
+}
+
+impl Drives for ByHand {
+    fn board(&self) -> &Arc<Board> {
+        &self.0
+    }
+
+    fn begin(_: &Arc<Engine<Self>>, _: &Arc<List>, job: Self::Job) -> Begin {
+        Begin::Cell(job)
+    }
+}
+
+/// A future that ends with its last step; before that it wakes itself.
+struct Steps {
+    last: usize,
+    done: Arc<AtomicUsize>,
+}
+
+impl Future for Steps {
+    type Output = End;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<End> {
+        if self.done.fetch_add(1, Ordering::Relaxed) + 1 == self.last {
+            return Poll::Ready(End::Completed);
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
+
+impl Errand for Steps {
+    fn set_counts(self: Pin<&mut Self>, _: Counts) {}
+
+    fn origin(&self) -> Option<&'static Location<'static>> {
+        None
+    }
+
+    fn end_by_drop(&self) -> End {
+        End::Cancelled
+    }
+}
+
+/// Counts how often a driver was woken.
+#[derive(Default)]
+struct Bell(AtomicUsize);
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+fn engine(drivers: usize, capacity: usize) -> Arc<Engine<ByHand>> {
+    let settings = Settings {
+        capacity,
+        minimum: 0,
+        queue: 100,
+        waiters: usize::MAX,
+        keep_alive: None,
+        growth: None,
+        preallocate: false,
+        name: "by hand".into(),
+        stack_size: None,
+        hooks: Hooks::default(),
+        faults: None,
+    };
+    Engine::new(settings, ByHand(Arc::new(Board::new(drivers))))
+}
+
+fn driver(engine: &Arc<Engine<ByHand>>) -> Driver<ByHand> {
+    let me = engine.lock().roster.add(Duty::Called);
+    Driver::new(engine, me).0
+}
+
+/// Puts a future of so many steps into the line, and returns how many it has done.
+fn push(engine: &Engine<ByHand>, last: usize) -> Arc<AtomicUsize> {
+    let done = Arc::new(AtomicUsize::new(0));
+    engine.lock().line.push(Cell::new(Steps { last, done: Arc::clone(&done) }));
+    done
+}
+
+fn turn(driver: &mut Driver<ByHand>, may_go_on: impl FnMut() -> bool) -> Turn {
+    driver.turn(&Context::from_waker(Waker::noop()), may_go_on)
+}
+
+/// True so many times.
+fn times(count: usize) -> impl FnMut() -> bool {
+    let mut left = count;
+    move || left.checked_sub(1).map(|less| left = less).is_some()
+}
+
+#[test]
+fn a_turn_has_so_many_polls() {
+    let engine = engine(1, 1);
+    let (mut driver, done) = (driver(&engine), push(&engine, usize::MAX));
+    assert_eq!(turn(&mut driver, times(1000)), Turn::Yield);
+    assert_eq!(done.load(Ordering::Relaxed), POLLS_PER_TURN);
+    assert_eq!(turn(&mut driver, times(2)), Turn::Yield);
+    assert_eq!(done.load(Ordering::Relaxed), POLLS_PER_TURN + 3, "it was told to stop");
+}
+
+#[test]
+fn new_tasks_are_taken_in_the_middle_of_a_turn() {
+    let engine = engine(1, 10);
+    let (mut driver, old, polls) = (driver(&engine), push(&engine, usize::MAX), Counter::new(0));
+    let (mut new, mut begun) = (None, None);
+    turn(&mut driver, || {
+        polls.set(polls.get() + 1);
+        if polls.get() == 5 {
+            new = Some(push(&engine, usize::MAX));
+        }
+        if new.as_ref().is_some_and(|new| new.load(Ordering::Relaxed) == 1) {
+            begun.get_or_insert(old.load(Ordering::Relaxed));
+        }
+        polls.get() < 1000
+    });
+    assert_eq!(begun, Some(POLLS_PER_REFILL + 1), "behind the one that was ready before");
+}
+
+#[test]
+fn a_future_that_has_ended_leaves_the_list() {
+    let engine = engine(2, 10);
+    let (mut first, mut second) = (driver(&engine), driver(&engine));
+    push(&engine, 1);
+    push(&engine, 2);
+    assert_eq!(turn(&mut first, times(1000)), Turn::Sleep);
+    assert!(first.list.take_all().is_empty());
+    push(&engine, 1);
+    assert_eq!(turn(&mut first, || false), Turn::Yield);
+    assert!(first.list.take_all().is_empty(), "its turn ended with it");
+    push(&engine, 3);
+    assert_eq!(turn(&mut first, || false), Turn::Yield);
+    assert_eq!(turn(&mut second, times(1000)), Turn::Sleep);
+    assert!(first.list.take_all().is_empty(), "another driver has polled it");
+    assert_eq!(engine.lane.driven(), 0);
+}
+
+#[test]
+fn a_driver_that_leaves_has_no_place_in_the_crew() {
+    let engine = engine(1, 1);
+    let mut driver = driver(&engine);
+    engine.close();
+    assert_eq!(turn(&mut driver, times(1000)), Turn::Leave);
+    assert_eq!(engine.lock().roster.workers(), 0);
+}
+
+#[test]
+fn a_place_is_given_away_at_once_if_somebody_sleeps_who_could_take_it() {
+    let engine = engine(2, 1);
+    let (mut first, mut second) = (driver(&engine), driver(&engine));
+    let bell = Arc::new(Bell::default());
+    assert_eq!(turn(&mut second, times(1000)), Turn::Sleep);
+    // From now on it is woken by something else.
+    let waker = Waker::from(Arc::clone(&bell));
+    assert_eq!(second.turn(&Context::from_waker(&waker), times(1000)), Turn::Sleep);
+    push(&engine, 1);
+    push(&engine, 1);
+    assert_eq!(turn(&mut first, || false), Turn::Yield);
+    assert_eq!(bell.0.load(Ordering::Relaxed), 1, "the first driver might be stuck now");
+}
