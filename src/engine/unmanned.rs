@@ -21,7 +21,7 @@ fn engine() -> Arc<Engine<Closures>> {
         preallocate: false,
         name: "unmanned".into(),
         stack_size: None,
-        hooks: Hooks::default(),
+        hooks: Hooks { on_panic: Some(Arc::new(|_| {})), ..Hooks::default() },
         faults: Some(Arc::new(|| true)),
     };
     Engine::new(settings, Closures)
@@ -29,6 +29,13 @@ fn engine() -> Arc<Engine<Closures>> {
 
 fn push(engine: &Engine<Closures>) {
     engine.lock().line.push(Task::new(|| {}));
+}
+
+#[test]
+fn an_engine_says_how_it_was_set_up() {
+    let engine = engine();
+    assert_eq!((engine.queue(), engine.name()), (3, "unmanned"));
+    assert!(engine.hooks().on_panic.is_some());
 }
 
 #[test]

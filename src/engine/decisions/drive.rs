@@ -4,15 +4,17 @@ use super::super::crew::{Acts, Hands};
 use super::super::drive::{Has, Refill};
 use super::super::roster::Duty;
 use super::super::run::End;
+use super::super::wait::this_thread;
 use super::Trial;
 
 /// A crew of drivers, as many as there may be.
 fn drivers(count: usize, capacity: usize) -> Trial {
     let mut trial = Trial::new(capacity, 0);
     trial.crew.limits.hands = Hands::Drivers(count);
-    (0..count).for_each(|_| {
-        trial.crew.roster.add(Duty::Called);
-    });
+    for _ in 0..count {
+        let me = trial.crew.roster.add(Duty::Called);
+        trial.crew.roster.introduce(me, this_thread());
+    }
     trial
 }
 

@@ -49,6 +49,7 @@ struct Trial {
 impl Trial {
     fn new() -> Self {
         let (board, bells) = (Board::new(3), (0..3).map(|_| Arc::default()).collect());
+        assert_eq!(board.drivers(), 3);
         let trial = Trial { board, bells };
         (0..3).for_each(|driver| assert!(trial.rise(driver), "its waker is news"));
         trial
@@ -244,4 +245,16 @@ fn a_cell_that_leaves_goes_back_to_its_stock() {
     assert!(lock(&stock).is_empty());
     drop(trial.list(0).next(Some(0)));
     assert_eq!(lock(&stock).len(), 1);
+}
+
+#[test]
+fn a_waker_may_be_kept_or_used_up() {
+    let trial = Trial::new();
+    trial.add(0, 1);
+    let cell = trial.list(0).next(None).expect("it is ready");
+    assert_eq!(cell::poll(&cell, |poll| poll()), Polled::Waits);
+    cell.waker().wake();
+    assert_eq!(trial.poll_all(0), 1);
+    trial.board.wake_all();
+    assert_eq!(trial.poll_all(0), 1);
 }
