@@ -200,20 +200,24 @@ fn a_place_is_given_away_at_once_if_somebody_sleeps_who_could_take_it() {
 }
 
 #[test]
-fn what_a_future_owns_is_gone_when_it_has_panicked() {
-    let done = Arc::new(AtomicUsize::new(0));
-    let cell: Arc<dyn Runnable> = Cell::new(Steps { last: 1, done: Arc::clone(&done) });
-    let polled = cell::poll(&cell, |_| Some(End::Panicked));
-    assert_eq!(polled, Polled::Ended(End::Panicked));
-    assert_eq!(Arc::strong_count(&done), 1);
-}
-
-#[test]
 #[cfg(feature = "tokio")]
-fn a_future_without_a_handle_knows_where_it_was_submitted() {
+fn a_future_that_has_panicked_is_gone_and_says_where_it_was_submitted() {
     use crate::async_pool::futures::Job;
 
-    let here = Location::caller();
-    let Job::Bare(cell) = Job::bare(async {}, here) else { panic!("it has no handle") };
-    assert_eq!(cell.origin(), Some(here));
+    let (here, owned) = (Location::caller(), Arc::new(()));
+    let inside = Arc::clone(&owned);
+    let future = async move {
+        let _inside = inside;
+        panic!("on purpose");
+    };
+    let Job::Bare(cell) = Job::bare(future, here) else { panic!("it has no handle") };
+    let mut origin = None;
+    let polled = cell::poll(&cell, |poll| {
+        poll().unwrap_or_else(|panic| {
+            origin = panic.origin;
+            Some(End::Panicked)
+        })
+    });
+    assert_eq!(polled, Polled::Ended(End::Panicked));
+    assert_eq!((Arc::strong_count(&owned), origin), (1, Some(here)));
 }
