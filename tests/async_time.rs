@@ -128,3 +128,15 @@ fn a_pool_is_awaited_in_another_runtime_than_its_own() {
         });
     });
 }
+
+#[test]
+fn a_call_with_a_time_limit_can_be_made_outside_of_the_runtime() {
+    watch(|| {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+        let builder = AsyncFnPool::builder().workers(2).runtime(runtime.handle().clone());
+        let pool = builder.build(|time: Duration| async move { sleep(time).await }).unwrap();
+        common::block_on(pool.call_timeout(Duration::ZERO, HOUR)).unwrap();
+        let late = common::block_on(pool.call_timeout(HOUR, Duration::from_millis(5)));
+        assert!(matches!(late, Err(formic::CallError::TimedOut)), "{late:?}");
+    });
+}

@@ -59,6 +59,10 @@ impl<T: Send + 'static, R: Send + 'static> Calls<T, R> {
         Calls { make, runtime, board }
     }
 
+    pub(super) fn runtime(&self) -> &Handle {
+        &self.runtime
+    }
+
     /// Begins with a call that has a handle. None if there is nothing to poll: it was not there any
     /// more, or its function panicked before it had a future.
     fn begin(

@@ -272,7 +272,7 @@ impl<T: Send + 'static, R: Send + 'static> AsyncFnPool<T, R> {
     ///
     /// # Panics
     ///
-    /// If the runtime has no timers (`enable_time`).
+    /// If the pool's runtime has no timers (`enable_time`).
     ///
     /// # Examples
     ///
@@ -295,7 +295,12 @@ impl<T: Send + 'static, R: Send + 'static> AsyncFnPool<T, R> {
     ) -> impl Future<Output = Result<R, CallError<T>>> + Send + '_ {
         let call = self.call(argument);
         async move {
-            match tokio::time::timeout(time, call).await {
+            // The timers of the pool's runtime, wherever this is polled.
+            let timeout = {
+                let _inside = self.engine().work().runtime().enter();
+                tokio::time::timeout(time, call)
+            };
+            match timeout.await {
                 Ok(outcome) => outcome,
                 Err(_) => Err(CallError::TimedOut),
             }
