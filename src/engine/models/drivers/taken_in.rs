@@ -92,6 +92,32 @@ fn a_task_that_is_given_back_is_run() {
 }
 
 #[test]
+fn a_task_that_is_given_back_is_taken_in_again() {
+    explore(|| {
+        let pool = pool(1, Start::ByHand, settings(1, 8));
+        let [driver] = drivers(&pool);
+        let (event, drops) = (Event::default(), Drops::default());
+        let (its, awaited, guard) = (Arc::clone(&pool), event.clone(), drops.guard());
+        submit(&pool, async move {
+            let child = spawn(&its, async move {
+                let _guard = guard;
+                awaited.await
+            });
+            its.close();
+            match glance(Arc::clone(&child)).await {
+                Some(outcome) => outcome.unwrap(),
+                // It has the only place, so nobody else can go on with it.
+                None => JoinHandle::new(child).await.unwrap(),
+            }
+        });
+        let waker = thread::spawn(move || event.happen());
+        turn_until_it_leaves(driver);
+        waker.join().unwrap();
+        assert_eq!((ended(&pool), drops.count()), ((2, 0), 1));
+    });
+}
+
+#[test]
 fn a_task_that_is_given_back_is_run_or_cancelled_or_discarded() {
     explore(|| {
         let pool = pool(1, Start::ByHand, settings(1, 8));
