@@ -353,3 +353,22 @@ fn a_waiting_for_each_gives_its_turn_back() {
         check(&pool).await;
     });
 }
+
+/// The pool has begun to call more seats for it when it becomes too small for any of them.
+#[test]
+fn a_pull_from_inside_ends_although_its_seats_have_no_place_any_more() {
+    on_both(|| async {
+        let pool = small(10, 8);
+        let inner = pool.clone();
+        let task = pool.spawn(async move {
+            let again = inner.clone();
+            let resize = move |_: u32| {
+                let pool = again.clone();
+                async move { pool.resize(1).unwrap() }
+            };
+            inner.for_each(0..1, resize).await.unwrap();
+        });
+        task.await.unwrap().await.unwrap();
+        check(&pool).await;
+    });
+}

@@ -53,8 +53,10 @@ pub(super) struct Pull<S, F, K> {
     seats: Mutex<Seats>,
     /// How many seats there are, to be read without the lock.
     count: AtomicUsize,
-    /// Seats that wait in the line.
+    /// Seats that wait in the line. They have no item.
     queued: AtomicUsize,
+    /// Seats that have begun.
+    begun: AtomicUsize,
     pause: AtomicUsize,
     stop: AtomicBool,
     /// Woken when no seat is left.
@@ -128,6 +130,7 @@ where
             seats: Mutex::default(),
             count: AtomicUsize::new(0),
             queued: AtomicUsize::new(0),
+            begun: AtomicUsize::new(0),
             pause: AtomicUsize::new(0),
             stop: AtomicBool::new(false),
             end: Mutex::default(),
@@ -235,27 +238,37 @@ where
         seats.wakers.into_iter().flatten().for_each(Waker::wake);
     }
 
-    /// Ready when no seat is left.
+    /// Ready when no seat is left that has an item or could get one. Those in the line find out when
+    /// their turn comes: whoever pulls may have the place that they wait for.
     pub(super) fn poll_end(&self, context: &mut Context<'_>) -> Poll<()> {
         // First the waker, then the look: the last one that leaves later wakes it.
         let old = lock(&self.end).replace(context.waker().clone());
         drop(old);
+        let over = lock(&self.items).over;
         // Acquire: pairs with the AcqRel in `leave`.
-        if self.count.load(Ordering::Acquire) == 0 { Poll::Ready(()) } else { Poll::Pending }
+        let left = if over { &self.begun } else { &self.count };
+        if left.load(Ordering::Acquire) == 0 { Poll::Ready(()) } else { Poll::Pending }
     }
 
     fn settle(&self, waker: &Waker) -> NonZeroU32 {
         self.queued.fetch_sub(1, Ordering::Relaxed);
+        self.begun.fetch_add(1, Ordering::Relaxed);
         lock(&self.seats).add(waker.clone())
     }
 
     fn leave(&self, id: Option<NonZeroU32>) {
-        match id {
-            Some(id) => drop(lock(&self.seats).remove(id)),
-            None => drop(self.queued.fetch_sub(1, Ordering::Relaxed)),
-        }
         // AcqRel: the last one sees what the others have done.
-        if self.count.fetch_sub(1, Ordering::AcqRel) == 1 {
+        let last_begun = match id {
+            Some(id) => {
+                drop(lock(&self.seats).remove(id));
+                self.begun.fetch_sub(1, Ordering::AcqRel) == 1
+            }
+            None => {
+                self.queued.fetch_sub(1, Ordering::Relaxed);
+                false
+            }
+        };
+        if self.count.fetch_sub(1, Ordering::AcqRel) == 1 || last_begun {
             let waker = lock(&self.end).take();
             waker.into_iter().for_each(Waker::wake);
         }
