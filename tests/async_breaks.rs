@@ -13,14 +13,10 @@ use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::on_tokio::{Stop, on, on_both, runtime, soon, watch_for};
+use common::on_tokio::{Stop, on, on_both, runtime, small, soon, watch_for};
 use common::{Random, join, stress_time};
 use formic::{AsyncPool, Refused};
 use tokio::task::yield_now;
-
-fn small(workers: usize, queue: usize) -> AsyncPool {
-    AsyncPool::builder().workers(workers).queue(queue).build().unwrap()
-}
 
 /// A submit and its effect, again and again, from outside of the runtime.
 #[test]

@@ -12,23 +12,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 
 use common::Random;
-use common::on_tokio::{Stop, on, on_both, soon};
-use formic::{AsyncFnPool, AsyncPool, CallError, JoinError, Refused};
+use common::on_tokio::{Stop, drained, figures, on, on_both, small, soon};
+use formic::{AsyncFnPool, CallError, JoinError, Refused};
 use tokio::task::yield_now;
 
-fn small(workers: usize, queue: usize) -> AsyncPool {
-    AsyncPool::builder().workers(workers).queue(queue).build().unwrap()
-}
-
 /// Drains, and checks that (accepted, completed, panicked, cancelled) are so.
-async fn check(pool: &AsyncPool, figures: (u64, u64, u64, u64)) {
-    pool.drain().await.unwrap();
-    let stats = pool.stats();
-    assert!(stats.adds_up(), "{stats:?}");
-    let ended = (stats.accepted, stats.completed, stats.panicked, stats.cancelled);
-    assert_eq!((ended, stats.busy, stats.queued), (figures, 0, 0), "{stats:?}");
-}
-
 #[test]
 fn a_queued_future_is_dropped_at_once_and_frees_its_place() {
     on_both(|| async {
@@ -47,7 +35,7 @@ fn a_queued_future_is_dropped_at_once_and_frees_its_place() {
         assert_eq!(pool.busy(), 1);
         pool.try_submit(async {}).unwrap();
         stop.open();
-        check(&pool, (3, 2, 0, 1)).await;
+        assert_eq!(figures(&drained(&pool).await), (3, 2, 0, 1));
     });
 }
 
@@ -68,7 +56,7 @@ fn many_queued_futures_are_cancelled_one_by_one() {
             assert!(handle.await.unwrap_err().is_cancelled());
         }
         stop.open();
-        check(&pool, (2001, 1, 0, 2000)).await;
+        assert_eq!(figures(&drained(&pool).await), (2001, 1, 0, 2000));
     });
 }
 
@@ -88,7 +76,7 @@ fn a_running_future_is_dropped_where_it_stands() {
         assert!(matches!(running.await, Err(JoinError::Cancelled)));
         assert_eq!(Arc::strong_count(&token), 1);
         pool.try_submit(async {}).unwrap();
-        check(&pool, (2, 1, 0, 1)).await;
+        assert_eq!(figures(&drained(&pool).await), (2, 1, 0, 1));
     });
 }
 
@@ -100,7 +88,7 @@ fn a_finished_future_cannot_be_cancelled() {
         soon("it has ended", || handle.is_finished()).await;
         assert!(!handle.cancel());
         assert_eq!(handle.await.unwrap(), 7);
-        check(&pool, (1, 1, 0, 0)).await;
+        assert_eq!(figures(&drained(&pool).await), (1, 1, 0, 0));
     });
 }
 
@@ -125,7 +113,7 @@ fn a_future_that_never_asks_to_be_woken_is_dropped_all_the_same() {
         assert!(deaf.cancel());
         assert!(deaf.await.unwrap_err().is_cancelled());
         assert_eq!((Arc::strong_count(&polls), polls.load(Ordering::SeqCst)), (1, 1));
-        check(&pool, (1, 0, 0, 1)).await;
+        assert_eq!(figures(&drained(&pool).await), (1, 0, 0, 1));
     });
 }
 
@@ -143,7 +131,7 @@ fn a_future_that_always_wakes_itself_is_dropped_all_the_same() {
         assert!(busy.cancel());
         let outcome: Result<(), JoinError> = busy.await;
         assert!(outcome.unwrap_err().is_cancelled());
-        check(&pool, (1, 0, 0, 1)).await;
+        assert_eq!(figures(&drained(&pool).await), (1, 0, 0, 1));
     });
 }
 
@@ -166,7 +154,7 @@ fn a_handle_that_cancels_on_drop_has_its_future_dropped() {
         soon("both are gone", || Arc::strong_count(&token) == 1).await;
         let kept = pool.spawn(async { 3 }).await.unwrap().cancel_on_drop();
         assert_eq!(kept.await.unwrap(), 3, "a result that was taken is no reason to cancel");
-        check(&pool, (3, 1, 0, 2)).await;
+        assert_eq!(figures(&drained(&pool).await), (3, 1, 0, 2));
     });
 }
 
@@ -184,7 +172,7 @@ fn a_future_may_cancel_itself() {
             unreachable!("it was cancelled");
         });
         sender.send(own.await.unwrap()).unwrap();
-        check(&pool, (1, 0, 0, 1)).await;
+        assert_eq!(figures(&drained(&pool).await), (1, 0, 0, 1));
     });
 }
 
@@ -225,7 +213,7 @@ fn cancel_and_completion_agree_on_one_outcome() {
             assert_eq!(Arc::strong_count(&token), 1, "captures are gone before the outcome shows");
         }
         println!("{completed} completed, {cancelled} cancelled");
-        check(&pool, (5000, completed, 0, cancelled)).await;
+        assert_eq!(figures(&drained(&pool).await), (5000, completed, 0, cancelled));
     });
 }
 

@@ -11,14 +11,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use common::on_tokio::{Stop, on_both, soon};
+use common::on_tokio::{Stop, on_both, small, soon};
 use common::poll_once;
-use formic::{AsyncFnPool, AsyncPool, Refused, ReopenError};
+use formic::{AsyncFnPool, Refused, ReopenError};
 use tokio::task::yield_now;
-
-fn small(workers: usize, queue: usize) -> AsyncPool {
-    AsyncPool::builder().workers(workers).queue(queue).build().unwrap()
-}
 
 #[test]
 fn to_close_gives_waiting_submitters_their_future_back() {

@@ -11,14 +11,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 
 use common::Door;
-use common::on_tokio::{Stop, on, soon};
-use formic::AsyncPool;
+use common::on_tokio::{Stop, on, small, soon};
 use tokio::sync::Notify;
 use tokio::task::yield_now;
-
-fn small(workers: usize, queue: usize) -> AsyncPool {
-    AsyncPool::builder().workers(workers).queue(queue).build().unwrap()
-}
 
 /// Lets others run once. Tokio's `yield_now` is no good where its thread blocks next: it wakes the task
 /// only when that thread comes back.

@@ -8,28 +8,15 @@ mod common;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use common::hush_quiet_threads;
-use common::on_tokio::{Stop, on, on_both, soon};
-use formic::{AsyncPool, JoinError};
+use common::on_tokio::{Stop, drained, hushed, on, on_both, soon};
+use formic::JoinError;
 use futures_util::stream::StreamExt;
 use tokio::task::yield_now;
-
-fn small(workers: usize, queue: usize) -> AsyncPool {
-    hush_quiet_threads();
-    AsyncPool::builder().workers(workers).queue(queue).build().unwrap()
-}
-
-async fn check(pool: &AsyncPool) {
-    pool.drain().await.unwrap();
-    let stats = pool.stats();
-    assert!(stats.adds_up(), "{stats:?}");
-    assert_eq!((stats.busy, stats.queued, stats.panicked), (0, 0, 0), "{stats:?}");
-}
 
 #[test]
 fn results_come_in_the_order_of_the_items() {
     on_both(|| async {
-        let pool = small(8, 0);
+        let pool = hushed(8, 0);
         let results = pool.map(0..1000_usize, |number| async move {
             for _ in 0..number % 5 {
                 yield_now().await;
@@ -38,14 +25,14 @@ fn results_come_in_the_order_of_the_items() {
         });
         let results: Vec<usize> = results.map(|result| result.unwrap()).collect().await;
         assert_eq!(results, (0..1000).collect::<Vec<_>>());
-        check(&pool).await;
+        assert_eq!(drained(&pool).await.panicked, 0);
     });
 }
 
 #[test]
 fn results_come_as_they_come() {
     on_both(|| async {
-        let (pool, stop) = (small(2, 0), Stop::new());
+        let (pool, stop) = (hushed(2, 0), Stop::new());
         let own = stop.clone();
         let results = pool.map(0..10, move |number| {
             let stop = own.clone();
@@ -65,7 +52,7 @@ fn results_come_as_they_come() {
         stop.open();
         assert_eq!(results.next().await.unwrap().unwrap(), 0);
         assert!(results.next().await.is_none());
-        check(&pool).await;
+        assert_eq!(drained(&pool).await.panicked, 0);
     });
 }
 
@@ -73,7 +60,7 @@ fn results_come_as_they_come() {
 fn no_more_is_pulled_than_a_slow_consumer_has_room_for() {
     for ordered in [true, false] {
         on_both(move || async move {
-            let (pool, pulled) = (small(4, 0), Arc::new(AtomicUsize::new(0)));
+            let (pool, pulled) = (hushed(4, 0), Arc::new(AtomicUsize::new(0)));
             let count = Arc::clone(&pulled);
             let items = (0..).inspect(move |_| _ = count.fetch_add(1, Ordering::SeqCst));
             let results = pool.map(items, |number: usize| async move { number });
@@ -88,7 +75,7 @@ fn no_more_is_pulled_than_a_slow_consumer_has_room_for() {
             }
             drop(results);
             pool.wait_idle().await.unwrap();
-            check(&pool).await;
+            assert_eq!(drained(&pool).await.panicked, 0);
         });
     }
 }
@@ -96,7 +83,7 @@ fn no_more_is_pulled_than_a_slow_consumer_has_room_for() {
 #[test]
 fn results_that_nobody_wants_any_more_are_dropped_with_what_runs() {
     on_both(|| async {
-        let (pool, token) = (small(4, 0), Arc::new(()));
+        let (pool, token) = (hushed(4, 0), Arc::new(()));
         let kept = Arc::clone(&token);
         let mut results = pool.map(0.., move |number: u64| {
             let kept = Arc::clone(&kept);
@@ -110,7 +97,7 @@ fn results_that_nobody_wants_any_more_are_dropped_with_what_runs() {
         drop(results.next().await.unwrap().unwrap());
         drop(results);
         soon("all is gone", || Arc::strong_count(&token) == 1).await;
-        check(&pool).await;
+        assert_eq!(drained(&pool).await.panicked, 0);
     });
 }
 
@@ -118,7 +105,7 @@ fn results_that_nobody_wants_any_more_are_dropped_with_what_runs() {
 fn a_panic_is_the_result_of_its_item() {
     for ordered in [true, false] {
         on_both(move || async move {
-            let pool = small(3, 0);
+            let pool = hushed(3, 0);
             let results = pool.map(0..100, |number| {
                 assert!(number % 10 != 1, "before there is a future");
                 async move {
@@ -134,7 +121,7 @@ fn a_panic_is_the_result_of_its_item() {
                 assert!((0..100).all(|n| results[n].as_ref().ok() == Some(&(n as i32))
                     || (n % 10 == 1 || n % 10 == 2)));
             }
-            check(&pool).await;
+            assert_eq!(drained(&pool).await.panicked, 0);
         });
     }
 }
@@ -150,7 +137,7 @@ fn a_result_that_panics_when_dropped_unheard_is_contained() {
         }
     }
     on(2, || async {
-        let pool = small(3, 0);
+        let pool = hushed(3, 0);
         let mut results = pool.map(0..100, |_| async { Bomb });
         std::mem::forget(results.next().await.unwrap());
         let dropped = tokio::spawn(async move { drop(results) }).await;

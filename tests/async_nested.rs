@@ -11,23 +11,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use common::on_tokio::{Stop, on, on_both, soon};
+use common::on_tokio::{Stop, drained, on, on_both, small, soon};
 use common::poll_once;
 use formic::{AsyncFnPool, AsyncPool};
 use futures_util::future::{BoxFuture, join_all};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::task::yield_now;
-
-fn small(workers: usize, queue: usize) -> AsyncPool {
-    AsyncPool::builder().workers(workers).queue(queue).build().unwrap()
-}
-
-async fn check(pool: &AsyncPool, completed: u64) {
-    pool.drain().await.unwrap();
-    let stats = pool.stats();
-    assert!(stats.adds_up(), "{stats:?}");
-    assert_eq!((stats.completed, stats.busy, stats.queued), (completed, 0, 0), "{stats:?}");
-}
 
 /// A tree of tasks: each has `width` children and awaits all of them.
 fn tree(pool: AsyncPool, depth: u32, width: usize) -> BoxFuture<'static, u64> {
@@ -53,7 +42,7 @@ fn a_tree_of_tasks_ends_on_any_pool() {
             let pool = small(workers, queue);
             let root = pool.spawn(tree(pool.clone(), 4, 3)).await.unwrap();
             assert_eq!(root.await.unwrap(), 81);
-            check(&pool, 1 + 3 + 9 + 27 + 81).await;
+            assert_eq!(drained(&pool).await.completed, 1 + 3 + 9 + 27 + 81);
         });
     }
 }
@@ -84,7 +73,7 @@ fn children_in_the_order_they_end_run_on_a_full_pool_within_the_capacity() {
             sum
         });
         assert_eq!(parent.await.unwrap().await.unwrap(), 4950);
-        check(&pool, 101).await;
+        assert_eq!(drained(&pool).await.completed, 101);
     });
 }
 
@@ -106,7 +95,7 @@ fn a_child_that_is_awaited_no_longer_runs_on_exactly_once() {
         parent.await.unwrap().await.unwrap();
         stop.have_come(1).await;
         stop.open();
-        check(&pool, 2).await;
+        assert_eq!(drained(&pool).await.completed, 2);
         assert_eq!(runs.load(Ordering::SeqCst), 11);
     });
 }
@@ -136,7 +125,7 @@ fn a_child_runs_on_while_the_handle_is_kept_and_not_polled() {
             let parent = parent.await.unwrap();
             let value = tokio::time::timeout(Duration::from_secs(5), parent).await;
             assert_eq!(value.expect("the child runs although its handle rests").unwrap(), 7);
-            check(&pool, 2).await;
+            assert_eq!(drained(&pool).await.completed, 2);
         });
     }
 }
@@ -160,7 +149,7 @@ fn a_handle_that_was_polled_in_a_task_is_joined_outside() {
         let joined = tokio::task::spawn_blocking(move || child.join_timeout(common::PATIENCE / 6));
         let joined = joined.await.unwrap();
         assert_eq!(joined.expect("it ends").unwrap(), 5);
-        check(&pool, 2).await;
+        assert_eq!(drained(&pool).await.completed, 2);
     });
 }
 
@@ -183,7 +172,7 @@ fn the_first_of_two_children_wins_and_the_other_runs_on() {
         stop.open();
         let value = parent.await.unwrap();
         assert!(value == 1 || value == 2);
-        check(&pool, 3).await;
+        assert_eq!(drained(&pool).await.completed, 3);
     });
 }
 
@@ -239,7 +228,7 @@ fn a_child_that_was_given_back_is_discarded_once() {
         assert_eq!((stats.busy, stats.queued, stats.cancelled), (1, 0, 1), "{stats:?}");
         stop.open();
         parent.await.unwrap();
-        check(&pool, 1).await;
+        assert_eq!(drained(&pool).await.completed, 1);
     });
 }
 
@@ -287,7 +276,7 @@ fn a_parent_that_is_cancelled_leaves_its_children_to_the_pool() {
         assert!(parent.cancel());
         assert!(parent.await.unwrap_err().is_cancelled());
         stop.open();
-        check(&pool, 10).await;
+        assert_eq!(drained(&pool).await.completed, 10);
         assert_eq!(ran.load(Ordering::SeqCst), 10);
     });
 }
@@ -313,7 +302,7 @@ fn a_child_that_was_given_back_takes_its_own_child_with_it() {
                 drop(poll_once(child.as_mut()));
             });
             parent.await.unwrap().await.unwrap();
-            check(&pool, 3).await;
+            assert_eq!(drained(&pool).await.completed, 3);
         });
     }
 }
@@ -333,7 +322,7 @@ fn a_handle_that_was_polled_in_a_task_is_awaited_by_another() {
         let child = first.await.unwrap().await.unwrap();
         let second = pool.spawn(async move { child.await.unwrap() }).await.unwrap();
         second.await.unwrap();
-        check(&pool, 3).await;
+        assert_eq!(drained(&pool).await.completed, 3);
     });
 }
 
@@ -353,6 +342,6 @@ fn a_child_is_taken_in_if_others_before_it_will_have_the_places() {
             one
         });
         assert_eq!(parent.await.unwrap().await.unwrap(), 1);
-        check(&pool, 4).await;
+        assert_eq!(drained(&pool).await.completed, 4);
     });
 }

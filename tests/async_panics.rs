@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::hush_quiet_threads;
-use common::on_tokio::{Stop, on, on_both, soon, watch_for};
-use formic::{AsyncFnPool, AsyncPool, CallError, Control, JoinError};
+use common::on_tokio::{Stop, drained, figures, hushed, on, on_both, soon, watch_for};
+use formic::{AsyncFnPool, AsyncPool, CallError, JoinError};
 use tokio::task::yield_now;
 
 /// Panics when it is dropped.
@@ -25,30 +25,17 @@ impl Drop for Bomb {
     }
 }
 
-fn small(workers: usize, queue: usize) -> AsyncPool {
-    hush_quiet_threads();
-    AsyncPool::builder().workers(workers).queue(queue).build().unwrap()
-}
-
 /// The pool still works, and its figures are these: accepted (with the one that shows that it works),
 /// completed, panicked, cancelled.
-async fn lives(pool: &AsyncPool, figures: (u64, u64, u64, u64)) {
+async fn lives(pool: &AsyncPool, expected: (u64, u64, u64, u64)) {
     assert_eq!(pool.spawn(async { yield_now().await }).await.unwrap().await.ok(), Some(()));
-    pool.drain().await.unwrap();
-    check(pool, figures);
-}
-
-fn check(pool: &Control, figures: (u64, u64, u64, u64)) {
-    let stats = pool.stats();
-    let ended = (stats.accepted, stats.completed, stats.panicked, stats.cancelled);
-    assert_eq!((ended, stats.busy, stats.queued), (figures, 0, 0), "{stats:?}");
-    assert!(stats.adds_up());
+    assert_eq!(figures(&drained(pool).await), expected);
 }
 
 #[test]
 fn a_panic_in_poll_is_in_the_handle_with_its_payload() {
     on_both(|| async {
-        let pool = small(1, 10);
+        let pool = hushed(1, 10);
         let first = pool.spawn(async { std::panic::panic_any(17_u8) }).await.unwrap();
         let later = pool.spawn(async {
             yield_now().await;
@@ -88,7 +75,7 @@ fn a_panic_without_a_handle_is_told_to_the_hook() {
 #[test]
 fn a_panic_in_the_drop_of_a_finished_future_is_contained() {
     on_both(|| async {
-        let pool = small(1, 10);
+        let pool = hushed(1, 10);
         for _ in 0..3 {
             let bomb = Bomb;
             pool.submit(async move {
@@ -120,7 +107,7 @@ impl Future for DropsLate {
 #[test]
 fn a_panic_in_the_drop_of_a_cancelled_future_is_contained() {
     on_both(|| async {
-        let (pool, stop) = (small(1, 10), Stop::new());
+        let (pool, stop) = (hushed(1, 10), Stop::new());
         let (at, bomb) = (stop.clone(), Bomb);
         let running = pool.spawn(async move {
             let _bomb = bomb;
@@ -145,7 +132,7 @@ fn a_panic_in_the_drop_of_a_cancelled_future_is_contained() {
 #[test]
 fn a_panic_in_the_drop_of_an_unheard_result_is_contained() {
     on_both(|| async {
-        let (pool, stop) = (small(1, 10), Stop::new());
+        let (pool, stop) = (hushed(1, 10), Stop::new());
         for _ in 0..5 {
             let at = stop.clone();
             let handle = pool.spawn(async move {
@@ -162,7 +149,7 @@ fn a_panic_in_the_drop_of_an_unheard_result_is_contained() {
 #[test]
 fn a_panic_in_the_drop_of_a_cancelled_result_is_contained() {
     on_both(|| async {
-        let pool = small(1, 10);
+        let pool = hushed(1, 10);
         let (sender, receiver) = tokio::sync::oneshot::channel::<formic::JoinHandle<Bomb>>();
         // It is cancelled while it is being polled, and then gives a result that nobody wants.
         let handle = pool.spawn(async move {
@@ -179,7 +166,7 @@ fn a_panic_in_the_drop_of_a_cancelled_result_is_contained() {
 #[test]
 fn a_payload_that_panics_when_dropped_is_contained() {
     on_both(|| async {
-        let pool = small(1, 10);
+        let pool = hushed(1, 10);
         for _ in 0..3 {
             pool.submit(async { std::panic::panic_any(Bomb) }).await.unwrap();
             drop(pool.spawn(async { std::panic::panic_any(Bomb) }).await.unwrap());
@@ -213,8 +200,7 @@ fn an_async_function_may_panic_before_it_has_a_future() {
             pool.submit(number).await.unwrap();
         }
         assert_eq!(pool.call(1).await.unwrap(), 1);
-        pool.drain().await.unwrap();
-        check(&pool, (5, 1, 4, 0));
+        assert_eq!(figures(&drained(&pool).await), (5, 1, 4, 0));
         assert_eq!(told.load(Ordering::SeqCst), 2);
     });
 }
@@ -234,8 +220,7 @@ fn an_async_function_that_panics_for_a_task_that_awaits_it_costs_that_call_only(
         let pool = pool.unwrap();
         own.set(pool.clone()).unwrap();
         assert_eq!(pool.call(1).await.unwrap(), 1);
-        pool.drain().await.unwrap();
-        check(&pool, (2, 1, 1, 0));
+        assert_eq!(figures(&drained(&pool).await), (2, 1, 1, 0));
     });
 }
 
@@ -245,7 +230,7 @@ fn ten_thousand_panics_cost_no_place_and_forget_no_submitter() {
         watch_for(4 * common::PATIENCE, move || {
             let runtime = common::on_tokio::runtime(threads);
             runtime.block_on(async {
-                let pool = small(2, 1);
+                let pool = hushed(2, 1);
                 let submitters: Vec<_> = (0..8)
                     .map(|number| {
                         let pool = pool.clone();
@@ -280,7 +265,7 @@ fn ten_thousand_panics_cost_no_place_and_forget_no_submitter() {
 #[test]
 fn a_panic_costs_only_the_child_that_a_task_took_in() {
     on_both(|| async {
-        let pool = small(1, 0);
+        let pool = hushed(1, 0);
         let inner = pool.clone();
         let parent = pool.spawn(async move {
             let child = inner.spawn(async {
@@ -305,7 +290,7 @@ fn a_waker_that_panics_is_contained() {
         }
     }
     on(2, || async {
-        let (pool, stop) = (small(1, 0), Stop::new());
+        let (pool, stop) = (hushed(1, 0), Stop::new());
         let handle = pool.spawn(stop.task()).await.unwrap();
         stop.have_come(1).await;
         let mut handle = Box::pin(handle);

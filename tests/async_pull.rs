@@ -9,16 +9,11 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use common::on_tokio::{Stop, on_both, soon};
-use common::{hush_quiet_threads, poll_once};
-use formic::{AsyncPool, JoinError, PullError, Refused, from_stream};
+use common::on_tokio::{Stop, drained, hushed, on_both, soon};
+use common::poll_once;
+use formic::{JoinError, PullError, Refused, from_stream};
 use futures_util::stream::{self, FuturesUnordered, StreamExt};
 use tokio::task::yield_now;
-
-fn small(workers: usize, queue: usize) -> AsyncPool {
-    hush_quiet_threads();
-    AsyncPool::builder().workers(workers).queue(queue).build().unwrap()
-}
 
 #[derive(Clone, Default)]
 struct Flight(Arc<(AtomicUsize, AtomicUsize, AtomicUsize)>);
@@ -53,18 +48,11 @@ fn items<T: Send + 'static>(
     })
 }
 
-async fn check(pool: &AsyncPool) {
-    pool.drain().await.unwrap();
-    let stats = pool.stats();
-    assert!(stats.adds_up(), "{stats:?}");
-    assert_eq!((stats.busy, stats.queued, stats.panicked), (0, 0, 0), "{stats:?}");
-}
-
 #[test]
 fn each_item_is_taken_once_and_never_more_than_the_capacity() {
     for workers in [1, 3, 100] {
         on_both(move || async move {
-            let (pool, flight) = (small(workers, 10), Flight::default());
+            let (pool, flight) = (hushed(workers, 10), Flight::default());
             let own = flight.clone();
             let each = pool.for_each(0..5000_usize, move |number| {
                 let flight = own.clone();
@@ -73,7 +61,7 @@ fn each_item_is_taken_once_and_never_more_than_the_capacity() {
             each.await.unwrap();
             assert_eq!(flight.landed(), 5000);
             assert!(flight.most() <= workers, "{} of {workers}", flight.most());
-            check(&pool).await;
+            assert_eq!(drained(&pool).await.panicked, 0);
         });
     }
 }
@@ -81,7 +69,7 @@ fn each_item_is_taken_once_and_never_more_than_the_capacity() {
 #[test]
 fn the_whole_capacity_is_used() {
     on_both(|| async {
-        let (pool, stop) = (small(50, 0), Stop::new());
+        let (pool, stop) = (hushed(50, 0), Stop::new());
         let own = stop.clone();
         let each = tokio::spawn(pool.for_each(0..200, move |_| {
             let stop = own.clone();
@@ -90,25 +78,25 @@ fn the_whole_capacity_is_used() {
         stop.have_come(50).await;
         stop.open();
         each.await.unwrap().unwrap();
-        check(&pool).await;
+        assert_eq!(drained(&pool).await.panicked, 0);
     });
 }
 
 #[test]
 fn nothing_comes_of_nothing() {
     on_both(|| async {
-        let pool = small(3, 0);
+        let pool = hushed(3, 0);
         pool.for_each(Vec::<u8>::new(), |_| async {}).await.unwrap();
         pool.for_each(from_stream(stream::empty::<u8>()), |_| async {}).await.unwrap();
         assert_eq!(pool.map(Vec::<u8>::new(), |n| async move { n }).count().await, 0);
-        check(&pool).await;
+        assert_eq!(drained(&pool).await.panicked, 0);
     });
 }
 
 #[test]
 fn a_slow_stream_is_followed_to_its_end() {
     on_both(|| async {
-        let (pool, flight) = (small(4, 0), Flight::default());
+        let (pool, flight) = (hushed(4, 0), Flight::default());
         let (sender, receiver) = tokio::sync::mpsc::unbounded_channel();
         let own = flight.clone();
         let each = tokio::spawn(pool.for_each(from_stream(items(receiver)), move |number| {
@@ -126,14 +114,14 @@ fn a_slow_stream_is_followed_to_its_end() {
         }
         drop(sender);
         each.await.unwrap().unwrap();
-        check(&pool).await;
+        assert_eq!(drained(&pool).await.panicked, 0);
     });
 }
 
 #[test]
 fn an_endless_source_ends_when_nobody_wants_it() {
     on_both(|| async {
-        let (pool, stop, token) = (small(4, 4), Stop::new(), Arc::new(()));
+        let (pool, stop, token) = (hushed(4, 4), Stop::new(), Arc::new(()));
         let (own, kept) = (stop.clone(), Arc::clone(&token));
         let each = tokio::spawn(pool.for_each(0_u64.., move |_| {
             let (stop, kept) = (own.clone(), Arc::clone(&kept));
@@ -149,14 +137,14 @@ fn an_endless_source_ends_when_nobody_wants_it() {
         soon("what it owned is gone", || Arc::strong_count(&token) == 1).await;
         pool.wait_idle().await.unwrap();
         pool.submit(async {}).await.unwrap();
-        check(&pool).await;
+        assert_eq!(drained(&pool).await.panicked, 0);
     });
 }
 
 #[test]
 fn a_panic_costs_one_item() {
     on_both(|| async {
-        let (pool, flight) = (small(3, 0), Flight::default());
+        let (pool, flight) = (hushed(3, 0), Flight::default());
         let own = flight.clone();
         let each = pool.for_each(0..300_usize, move |number| {
             assert!(number % 10 != 1, "before there is a future");
@@ -170,14 +158,14 @@ fn a_panic_costs_one_item() {
         let error = each.await.unwrap_err();
         let PullError::Panicked { items, .. } = error else { panic!("{error:?}") };
         assert_eq!((items, flight.landed()), (60, 240));
-        check(&pool).await;
+        assert_eq!(drained(&pool).await.panicked, 0);
     });
 }
 
 #[test]
 fn a_pool_that_is_closed_takes_no_more_items() {
     on_both(|| async {
-        let (pool, stop) = (small(3, 0), Stop::new());
+        let (pool, stop) = (hushed(3, 0), Stop::new());
         let own = stop.clone();
         let each = tokio::spawn(pool.for_each(0.., move |_: u64| {
             let stop = own.clone();
@@ -188,7 +176,7 @@ fn a_pool_that_is_closed_takes_no_more_items() {
         stop.open();
         let outcome = each.await.unwrap();
         assert!(matches!(outcome, Err(PullError::Refused(Refused::Closed))), "{outcome:?}");
-        check(&pool).await;
+        assert_eq!(drained(&pool).await.panicked, 0);
         let outcome = pool.for_each(0..3, |_| async {}).await;
         assert!(matches!(outcome, Err(PullError::Refused(Refused::Closed))), "{outcome:?}");
     });
@@ -198,7 +186,7 @@ fn a_pool_that_is_closed_takes_no_more_items() {
 #[test]
 fn a_closed_pool_does_not_wait_for_the_next_item_of_a_stream() {
     on_both(|| async {
-        let pool = small(3, 0);
+        let pool = hushed(3, 0);
         let (sender, receiver) = tokio::sync::mpsc::unbounded_channel::<u8>();
         let each = tokio::spawn(pool.for_each(from_stream(items(receiver)), |_| async {}));
         soon("it waits", || pool.busy() == 1).await;
@@ -211,7 +199,7 @@ fn a_closed_pool_does_not_wait_for_the_next_item_of_a_stream() {
 #[test]
 fn other_submitters_get_their_turn() {
     on_both(|| async {
-        let pool = small(2, 10);
+        let pool = hushed(2, 10);
         let each = tokio::spawn(pool.for_each(0_u64.., |_| yield_now()));
         soon("it runs", || pool.busy() > 0).await;
         for number in 0..200 {
@@ -223,14 +211,14 @@ fn other_submitters_get_their_turn() {
         }
         each.abort();
         drop(each.await);
-        check(&pool).await;
+        assert_eq!(drained(&pool).await.panicked, 0);
     });
 }
 
 #[test]
 fn several_sources_share_a_pool() {
     on_both(|| async {
-        let (pool, flight) = (small(3, 2), Flight::default());
+        let (pool, flight) = (hushed(3, 2), Flight::default());
         let mut all = Vec::new();
         for _ in 0..5 {
             let own = flight.clone();
@@ -244,14 +232,14 @@ fn several_sources_share_a_pool() {
         }
         assert_eq!(flight.landed(), 2500);
         assert!(flight.most() <= 3, "{}", flight.most());
-        check(&pool).await;
+        assert_eq!(drained(&pool).await.panicked, 0);
     });
 }
 
 #[test]
 fn a_task_pulls_through_its_own_full_pool() {
     on_both(|| async {
-        let (pool, flight) = (small(1, 0), Flight::default());
+        let (pool, flight) = (hushed(1, 0), Flight::default());
         let (inner, own) = (pool.clone(), flight.clone());
         let parent = pool.spawn(async move {
             let each = inner.for_each(0..100_usize, move |number| {
@@ -265,7 +253,7 @@ fn a_task_pulls_through_its_own_full_pool() {
         let doubled = parent.await.unwrap().await.unwrap();
         assert_eq!(doubled, (0..50).map(|number| 2 * number).collect::<Vec<_>>());
         assert_eq!((flight.landed(), flight.most()), (100, 1));
-        check(&pool).await;
+        assert_eq!(drained(&pool).await.panicked, 0);
     });
 }
 
@@ -273,7 +261,7 @@ fn a_task_pulls_through_its_own_full_pool() {
 #[test]
 fn a_task_may_pull_with_another_waker_than_before() {
     on_both(|| async {
-        let (pool, flight) = (small(1, 0), Flight::default());
+        let (pool, flight) = (hushed(1, 0), Flight::default());
         let (sender, receiver) = tokio::sync::mpsc::unbounded_channel();
         let (inner, own) = (pool.clone(), flight.clone());
         let has_polled = Arc::new(tokio::sync::Notify::new());
@@ -298,7 +286,7 @@ fn a_task_may_pull_with_another_waker_than_before() {
         drop(sender);
         parent.await.unwrap().unwrap();
         assert_eq!(flight.landed(), 10);
-        check(&pool).await;
+        assert_eq!(drained(&pool).await.panicked, 0);
     });
 }
 
@@ -306,7 +294,7 @@ fn a_task_may_pull_with_another_waker_than_before() {
 #[test]
 fn a_task_pulls_through_another_full_pool() {
     on_both(|| async {
-        let (one, two, stop) = (small(1, 0), small(1, 1), Stop::new());
+        let (one, two, stop) = (hushed(1, 0), hushed(1, 1), Stop::new());
         for _ in 0..2 {
             two.submit(stop.task()).await.unwrap();
         }
@@ -317,15 +305,15 @@ fn a_task_pulls_through_another_full_pool() {
         soon("it waits for a place", || two.waiting() == 1).await;
         stop.open();
         parent.await.unwrap().unwrap();
-        check(&one).await;
-        check(&two).await;
+        assert_eq!(drained(&one).await.panicked, 0);
+        assert_eq!(drained(&two).await.panicked, 0);
     });
 }
 
 #[test]
 fn a_source_that_panics_ends_nothing_but_itself() {
     on_both(|| async {
-        let pool = small(3, 0);
+        let pool = hushed(3, 0);
         let broken = || (0..100).inspect(|number| assert!(*number != 50, "the source"));
         let outcome = pool.for_each(broken(), |_| yield_now()).await;
         assert!(matches!(outcome, Err(PullError::Panicked { .. })), "{outcome:?}");
@@ -341,7 +329,7 @@ fn a_source_that_panics_ends_nothing_but_itself() {
 #[test]
 fn a_waiting_for_each_gives_its_turn_back() {
     on_both(|| async {
-        let (pool, stop) = (small(1, 0), Stop::new());
+        let (pool, stop) = (hushed(1, 0), Stop::new());
         pool.submit(stop.task()).await.unwrap();
         {
             let mut each = pin!(pool.for_each(0..3, |_| async {}));
@@ -350,7 +338,7 @@ fn a_waiting_for_each_gives_its_turn_back() {
         }
         assert_eq!(pool.waiting(), 0);
         stop.open();
-        check(&pool).await;
+        assert_eq!(drained(&pool).await.panicked, 0);
     });
 }
 
@@ -358,7 +346,7 @@ fn a_waiting_for_each_gives_its_turn_back() {
 #[test]
 fn a_pull_from_inside_ends_although_its_seats_have_no_place_any_more() {
     on_both(|| async {
-        let pool = small(10, 8);
+        let pool = hushed(10, 8);
         let inner = pool.clone();
         let task = pool.spawn(async move {
             let again = inner.clone();
@@ -369,6 +357,6 @@ fn a_pull_from_inside_ends_although_its_seats_have_no_place_any_more() {
             inner.for_each(0..1, resize).await.unwrap();
         });
         task.await.unwrap().await.unwrap();
-        check(&pool).await;
+        assert_eq!(drained(&pool).await.panicked, 0);
     });
 }

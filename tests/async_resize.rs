@@ -10,24 +10,13 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use common::on_tokio::{Stop, on, on_both};
-use formic::{AsyncFnPool, AsyncPool, JoinHandle};
+use common::on_tokio::{Stop, drained, on, on_both, small};
+use formic::{AsyncFnPool, JoinHandle};
 use futures_util::future::join_all;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::task::yield_now;
 
 type Ends = Pin<Box<dyn Future<Output = u32> + Send>>;
-
-fn small(workers: usize, queue: usize) -> AsyncPool {
-    AsyncPool::builder().workers(workers).queue(queue).build().unwrap()
-}
-
-async fn check(pool: &AsyncPool, completed: u64) {
-    pool.drain().await.unwrap();
-    let stats = pool.stats();
-    assert!(stats.adds_up(), "{stats:?}");
-    assert_eq!((stats.completed, stats.busy, stats.queued), (completed, 0, 0), "{stats:?}");
-}
 
 /// One driver turns three tasks in this order: a parent that spawns children and awaits them while there
 /// is a place for one, and a neighbour that makes the pool smaller before anybody has begun with them.
@@ -54,7 +43,7 @@ fn shrinks_under_a_parent(awaits: fn(Vec<JoinHandle<u32>>) -> Ends) {
             };
             pool.submit(neighbour).await.unwrap();
             assert_eq!(parent.await.unwrap(), children);
-            check(&pool, 2 + u64::from(children)).await;
+            assert_eq!(drained(&pool).await.completed, 2 + u64::from(children));
         });
     }
 }

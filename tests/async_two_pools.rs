@@ -6,22 +6,11 @@
 
 mod common;
 
-use common::on_tokio::{Stop, on, on_both};
+use common::on_tokio::{Stop, drained, on, on_both, small};
 use common::poll_once;
 use formic::{AsyncPool, Pool};
 use futures_util::future::BoxFuture;
 use tokio::task::yield_now;
-
-fn small(workers: usize, queue: usize) -> AsyncPool {
-    AsyncPool::builder().workers(workers).queue(queue).build().unwrap()
-}
-
-async fn check(pool: &AsyncPool, completed: u64) {
-    pool.drain().await.unwrap();
-    let stats = pool.stats();
-    assert!(stats.adds_up(), "{stats:?}");
-    assert_eq!((stats.completed, stats.busy, stats.queued), (completed, 0, 0), "{stats:?}");
-}
 
 #[test]
 fn two_pools_of_one_call_each_other() {
@@ -44,8 +33,8 @@ fn two_pools_of_one_call_each_other() {
         for root in roots {
             assert_eq!(root.await.unwrap(), 9);
         }
-        check(&one, 40).await;
-        check(&two, 40).await;
+        assert_eq!(drained(&one).await.completed, 40);
+        assert_eq!(drained(&two).await.completed, 40);
     });
 }
 
@@ -67,8 +56,8 @@ fn a_pool_drains_although_its_last_task_was_taken_in_by_another_pool() {
             parent.await.unwrap();
             drain.await.unwrap();
         }
-        check(&one, 1).await;
-        check(&two, 1).await;
+        assert_eq!(drained(&one).await.completed, 1);
+        assert_eq!(drained(&two).await.completed, 1);
     });
 }
 
@@ -90,7 +79,7 @@ fn a_closure_that_a_future_awaits_does_not_run_on_the_runtime() {
             let name = future.await.unwrap();
             assert!(name.starts_with("own"), "it ran on {name}");
         }
-        check(&pool, 20).await;
+        assert_eq!(drained(&pool).await.completed, 20);
     });
 }
 
@@ -110,7 +99,7 @@ fn a_thread_pools_task_joins_a_future() {
         for (number, closure) in closures.into_iter().enumerate() {
             assert_eq!(closure.await.unwrap(), number);
         }
-        check(&pool, 20).await;
+        assert_eq!(drained(&pool).await.completed, 20);
     });
 }
 
@@ -129,7 +118,7 @@ fn a_future_awaits_a_closure_that_joins_a_future() {
             closure.unwrap().await.unwrap()
         });
         assert_eq!(outer.await.unwrap().await.unwrap(), Err(formic::Refused::Full));
-        check(&pool, 1).await;
+        assert_eq!(drained(&pool).await.completed, 1);
         threads.drain_async().await.unwrap();
     });
 }

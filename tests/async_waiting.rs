@@ -9,14 +9,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use common::on_tokio::{Stop, on_both, runtime, soon, watch_for};
+use common::on_tokio::{Stop, on_both, runtime, small, soon, watch_for};
 use common::{Random, poll_once, stress_time};
 use formic::{AsyncPermit, AsyncPool, Refused};
 use tokio::task::yield_now;
-
-fn small(workers: usize, queue: usize) -> AsyncPool {
-    AsyncPool::builder().workers(workers).queue(queue).build().unwrap()
-}
 
 #[test]
 fn a_future_that_gives_up_leaves_its_turn_to_the_next() {

@@ -1,14 +1,16 @@
-//! For tests of pools of futures: runtimes that cannot hang a test, and a place where futures wait.
+//! For tests of pools of futures: runtimes that cannot hang a test, small pools and what is left of
+//! them, and a place where futures wait.
 
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Instant;
 
+use formic::{AsyncPool, Control, Stats};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Semaphore;
 
-use super::PATIENCE;
+use super::{PATIENCE, hush_quiet_threads};
 
 /// A runtime with so many threads; with none it is the current-thread one.
 pub fn runtime(threads: usize) -> Runtime {
@@ -72,6 +74,31 @@ where
 {
     on(0, test.clone());
     on(2, test);
+}
+
+/// A pool on the current runtime.
+pub fn small(workers: usize, queue: usize) -> AsyncPool {
+    AsyncPool::builder().workers(workers).queue(queue).build().unwrap()
+}
+
+/// As [`small`], for tests in which futures panic on purpose: it is not printed.
+pub fn hushed(workers: usize, queue: usize) -> AsyncPool {
+    hush_quiet_threads();
+    small(workers, queue)
+}
+
+/// Drains a pool, of which nothing is left then, and returns its figures, which add up.
+pub async fn drained(pool: &Control) -> Stats {
+    pool.drain_async().await.unwrap();
+    let stats = pool.stats();
+    assert!(stats.adds_up(), "{stats:?}");
+    assert_eq!((stats.busy, stats.queued), (0, 0), "{stats:?}");
+    stats
+}
+
+/// How many tasks were accepted, and how many of them completed, panicked and were cancelled.
+pub fn figures(stats: &Stats) -> (u64, u64, u64, u64) {
+    (stats.accepted, stats.completed, stats.panicked, stats.cancelled)
 }
 
 /// Where futures wait until they may go.
