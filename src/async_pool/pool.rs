@@ -49,6 +49,13 @@ use crate::handle::JoinHandle;
 /// threads be busy so, everything waits, as it would with `tokio::spawn`: put work that computes or
 /// blocks on a [`Pool`](crate::Pool), and await its handle.
 ///
+/// Where polls take less than a microsecond, drivers would only get into each other's way, so one of them
+/// does it all. A thread called `formic-lookout` watches it as long as the pool is busy, and has the others
+/// help if it is stuck in a poll: that takes it up to four milliseconds to notice. They also help if one
+/// cannot keep up and all together are faster.
+///
+/// Each poll has tokio's whole budget of operations, as that of a spawned task would have.
+///
 /// # Tasks that await tasks
 ///
 /// A future of the pool may submit to it and await what it spawned, at any depth and however full the

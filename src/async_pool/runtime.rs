@@ -14,9 +14,6 @@ use crate::engine::{Driver, Drives, Engine, Kind, Turn, inside};
 /// More futures than this cannot be in flight at once: a list counts them in 32 bits.
 pub(super) const MOST_TASKS: usize = 1 << 31;
 
-/// After so many turns in a row a driver has the runtime see to its timers and sockets.
-const TURNS_PER_LOOK: u32 = 8;
-
 /// As many drivers as the runtime has threads, so that all of them have something to do, and no more,
 /// because a driver's futures are cheap and a driver is not.
 pub(super) fn drivers(runtime: &Handle) -> usize {
@@ -31,7 +28,7 @@ pub(super) fn start_driver<W: Drives>(
 ) -> io::Result<()> {
     let (driver, begun) = Driver::new(engine, index);
     // It runs until its pool ends, and nobody waits for it otherwise.
-    drop(runtime.spawn(Driving { driver, knocker: None, runtime: runtime.clone(), turns: 0 }));
+    drop(runtime.spawn(Driving { driver, knocker: None, runtime: runtime.clone() }));
     make_way(runtime);
     if begun.rely() { Ok(()) } else { Err(io::Error::other("the tokio runtime has shut down")) }
 }
@@ -68,19 +65,18 @@ struct Driving<W: Drives> {
     /// What wakes it, and the waker that was made of.
     knocker: Option<(Waker, Waker)>,
     runtime: Handle,
-    turns: u32,
 }
 
 impl<W: Drives> Driving<W> {
-    /// Goes on after others. Now and then the runtime sees to its timers and sockets before; not each
-    /// time, because until then the driver would stay with this thread, whatever that does meanwhile.
+    /// Goes on after others. The only thread of a runtime sees to its timers and sockets before. Where
+    /// there are more, a driver must not wait for that: it would stay with this thread, also if the
+    /// next task blocks it.
     fn yield_turn(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        self.turns = self.turns.wrapping_add(1);
-        if self.turns.is_multiple_of(TURNS_PER_LOOK) {
-            return pin!(yield_now()).poll(context);
+        if self.runtime.metrics().num_workers() > 1 {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
         }
-        context.waker().wake_by_ref();
-        Poll::Pending
+        pin!(yield_now()).poll(context)
     }
 
     fn knocker(&mut self, waker: &Waker) -> Waker {
@@ -103,10 +99,11 @@ impl<W: Drives> Future for Driving<W> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        // Tokio gives a task so many operations per turn, and makes the ones beyond that wait. All
-        // futures of a driver share these, so when they are used up the driver's turn is over.
+        // Tokio gives a task so many operations per turn, and makes the ones beyond that wait. Each
+        // future gets as many as if it were a task: what it used is given back after its poll.
         let knocker = self.knocker(context.waker());
-        let turn = self.driver.turn(&Context::from_waker(&knocker), coop::has_budget_remaining);
+        let budget = || coop::poll_proceed(&mut Context::from_waker(Waker::noop()));
+        let turn = self.driver.turn(&Context::from_waker(&knocker), budget);
         match turn {
             Turn::Leave => Poll::Ready(()),
             Turn::Sleep => Poll::Pending,

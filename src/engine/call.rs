@@ -31,6 +31,11 @@ impl<J> Crew<J> {
             self.roster.quiet = true;
             return;
         }
+        // One driver is enough, and there is a lookout in case it is not.
+        if self.one_drives && self.roster.alert() + self.roster.count(Duty::Engaged) > 0 {
+            self.roster.quiet = true;
+            return;
+        }
         if queued <= self.alert(tally) {
             return;
         }

@@ -36,6 +36,8 @@ pub(crate) struct Crew<J> {
     pub(crate) no_start_before: Option<Instant>,
     /// How many workers are still to go because the load is low.
     pub(crate) retiring: usize,
+    /// Drivers only: one of them does it all, and a lookout sees to it that it is not stuck.
+    pub(crate) one_drives: bool,
 }
 
 /// The settings that may change.
@@ -139,6 +141,7 @@ impl<J> Crew<J> {
             doze: Doze::default(),
             no_start_before: None,
             retiring: 0,
+            one_drives: false,
         }
     }
 

@@ -40,7 +40,10 @@ impl<J> Crew<J> {
         acts: &mut Acts,
     ) -> Refill {
         self.come_to_lock(me);
-        self.serve_waiters(acts);
+        match has {
+            Has::Ready => self.serve_in_bulk(acts),
+            Has::Waiting => self.serve_waiters(acts),
+        }
         let room = self.limits.capacity.saturating_sub(self.line.driven());
         self.line.pop_some(most.min(room), jobs);
         if !jobs.is_empty() {
@@ -76,6 +79,22 @@ impl<J> Crew<J> {
             && self.line.driven() == 0
             && self.can_spare_one()
             && (others || self.books.adopted() == 0)
+    }
+
+    /// A driver goes idle although there may be something to poll, because another one is enough. Not
+    /// if it may have been called for a task, and not in a closed pool, where it may have to leave.
+    #[must_use]
+    pub(crate) fn stand_by(&mut self, me: usize) -> bool {
+        self.come_to_lock(me);
+        // It is at the lock itself.
+        let others = self.roster.alert() + self.roster.count(Duty::Engaged) - 1;
+        let needed = self.closed || (others == 0 && self.line.queued() > 0);
+        if needed {
+            self.roster.set(me, Duty::Engaged);
+        } else {
+            self.roster.push_idle(me);
+        }
+        !needed
     }
 
     /// A task that a driver ran has ended.

@@ -5,21 +5,28 @@
 
 use std::sync::Arc;
 use std::task::Context;
+use std::time::{Duration, Instant};
 
 use super::cell::{self, Polled, Runnable};
 use super::crew::Acts;
 use super::drive::{Has, Refill};
 use super::list::{Board, List};
+use super::lookout::{self, Tempo};
 use super::run::{Counts, End};
 use super::sync::atomic::{AtomicU8, Ordering};
+use super::sync::now;
 use super::worker::{Kind, enter};
 use super::{Engine, Work};
 use crate::error::TaskPanic;
 
 /// After so many polls a driver asks the line for more tasks and tells which have ended.
 const POLLS_PER_REFILL: usize = 32;
-/// After so many it lets the runtime do what it has to do.
-const POLLS_PER_TURN: usize = 128;
+/// After so long it lets the runtime do what it has to do, if it drives alone.
+const TURN: Duration = Duration::from_micros(250);
+/// .. and if others do so on all of its threads: then nobody sees to timers and sockets meanwhile.
+const SHORT_TURN: Duration = Duration::from_micros(50);
+/// So many polls in a row are short before a lookout is worth its thread.
+const SHORT_POLLS: usize = 2048;
 /// It takes so many tasks at a time.
 const TASKS_PER_REFILL: usize = 64;
 
@@ -60,6 +67,58 @@ pub(crate) struct Driver<W: Drives> {
     /// The crew does not know how it is woken.
     unknown: bool,
     gone: bool,
+    /// See [`Stint`].
+    stride: usize,
+    /// How long a turn takes, alone and beside others.
+    times: (Duration, Duration),
+    /// How many polls in a row were short.
+    short: usize,
+    /// What each list's tempo was at the last look around.
+    seen: Vec<u64>,
+    /// Another driver needs help.
+    helps: bool,
+    /// .. and gets the next poll.
+    others_turn: bool,
+}
+
+/// What a driver does in one turn. Every so many polls, which is a stride, it looks at the line and at
+/// the clock. Where polls are long it does so after each one.
+struct Stint {
+    since: Instant,
+    polls: usize,
+    stride: usize,
+    /// The polls of this stride.
+    strode: usize,
+}
+
+impl Stint {
+    fn begin(stride: usize) -> Self {
+        Stint { since: now(), polls: 0, stride, strode: 0 }
+    }
+
+    /// One more poll. True at the end of a stride.
+    fn has_polled(&mut self) -> bool {
+        self.strode += 1;
+        self.strode >= self.stride
+    }
+
+    /// At the end of a stride: whether the turn has taken long enough.
+    fn is_over(&mut self, tempo: &Tempo, turn: Duration) -> bool {
+        let time = now() - self.since;
+        self.count(tempo);
+        tempo.note(self.polls, time);
+        let is_over = time >= turn;
+        self.stride = match is_over && self.polls < POLLS_PER_REFILL {
+            true => 1,
+            false => (2 * self.stride).min(POLLS_PER_REFILL),
+        };
+        is_over
+    }
+
+    fn count(&mut self, tempo: &Tempo) {
+        tempo.count_polls(self.strode);
+        self.polls += std::mem::take(&mut self.strode);
+    }
 }
 
 /// Whether a driver has begun to work. One that is dropped before is told to whoever started it, who
@@ -98,41 +157,78 @@ impl<W: Drives> Driver<W> {
             begun: begun.clone(),
             unknown: true,
             gone: false,
+            stride: POLLS_PER_REFILL,
+            times: (TURN, SHORT_TURN),
+            short: 0,
+            seen: vec![0; engine.work.board().drivers()],
+            helps: false,
+            others_turn: false,
         };
         (driver, begun)
     }
 
-    /// Works for a while. `may_go_on` is asked after each poll.
-    pub(crate) fn turn(
-        &mut self,
-        context: &Context<'_>,
-        mut may_go_on: impl FnMut() -> bool,
-    ) -> Turn {
+    /// Works for a while. What `budget` returns lives for one poll.
+    pub(crate) fn turn<B>(&mut self, context: &Context<'_>, mut budget: impl FnMut() -> B) -> Turn {
         // Whoever started it and dies now is not there to be told.
         let _ = self.begun.rely();
         let engine = Arc::clone(&self.engine);
         let _inside = enter(&engine, Kind::Task);
         self.unknown |= self.list.rise(context.waker());
-        let (mut polls, mut ended) = (0, None);
+        if self.steps_back() {
+            return Turn::Sleep;
+        }
+        let (mut stint, mut ended) = (Stint::begin(self.stride), None);
         self.refill(context, Has::Ready);
         loop {
             let Some(cell) = self.next(ended.take()) else {
                 match self.rest(context) {
-                    Some(turn) => return turn,
+                    Some(turn) => {
+                        stint.count(&self.list.tempo);
+                        return turn;
+                    }
                     None => continue,
                 }
             };
-            ended = self.poll(&cell);
-            polls += 1;
-            if polls % POLLS_PER_REFILL == 0 {
+            ended = {
+                let _budget = budget();
+                self.poll(&cell)
+            };
+            if stint.has_polled() {
                 self.refill(context, Has::Ready);
-            }
-            if polls >= POLLS_PER_TURN || !may_go_on() {
-                if ended.is_some() {
-                    self.list.remove(&cell);
+                self.look_around();
+                if stint.is_over(&self.list.tempo, self.time()) {
+                    if ended.is_some() {
+                        self.list.remove(&cell);
+                    }
+                    self.end_stint(&stint);
+                    return Turn::Yield;
                 }
-                return Turn::Yield;
             }
+        }
+    }
+
+    /// How long this turn may take.
+    fn time(&self) -> Duration {
+        let alone = self.engine.work.board().is_for_one();
+        if alone { self.times.0 } else { self.times.1 }
+    }
+
+    /// Goes to sleep if another driver is up and one is enough.
+    fn steps_back(&mut self) -> bool {
+        if self.unknown || !self.list.is_spare() {
+            return false;
+        }
+        // From here on it is called for new tasks, so it must not sleep if it is needed after all.
+        let stands_by = self.engine.lock().stand_by(self.me);
+        stands_by && self.list.step_back(self.engine.work.board())
+    }
+
+    fn end_stint(&mut self, stint: &Stint) {
+        self.stride = stint.stride;
+        let short = self.list.tempo.is_short();
+        self.short = if short { self.short.saturating_add(stint.polls) } else { 0 };
+        if self.short >= SHORT_POLLS {
+            lookout::start(&self.engine);
         }
     }
 
@@ -149,11 +245,29 @@ impl<W: Drives> Driver<W> {
         None
     }
 
-    fn next(&self, ended: Option<u32>) -> Option<Arc<dyn Runnable>> {
-        let next =
-            self.list.next(ended).or_else(|| self.engine.work.board().steal(self.list.number()))?;
+    fn next(&mut self, ended: Option<u32>) -> Option<Arc<dyn Runnable>> {
+        let (board, me) = (self.engine.work.board(), self.list.number());
+        self.others_turn = self.helps && !self.others_turn;
+        let next = match self.others_turn.then(|| board.steal(me)).flatten() {
+            Some(next) => {
+                ended.into_iter().for_each(|index| self.list.retire(index));
+                next
+            }
+            None => self.list.next(ended).or_else(|| board.steal(me))?,
+        };
         self.list.stop_searching();
         Some(next)
+    }
+
+    /// Sees whether another driver needs help, because it is stuck in a poll, or sleeps although
+    /// something is ready. It gets every other poll then: this one's own list may never be empty.
+    fn look_around(&mut self) {
+        let board = self.engine.work.board();
+        let others = board.lists().iter().zip(&mut self.seen);
+        let others = others.filter(|(list, _)| list.number() != self.list.number());
+        self.helps = others.fold(false, |helps, (list, seen)| {
+            helps | (list.tempo.has_not_moved(seen) && list.has_ready())
+        });
     }
 
     /// Polls a cell. If it has ended and is one of its own, it has still to leave the list.
@@ -270,7 +384,9 @@ impl<W: Drives> Driver<W> {
             crew.let_go(self.me, &mut acts);
         }
         drop(crew);
-        self.list.stop_searching();
+        if self.gone {
+            self.list.leave();
+        }
         self.engine.perform(acts);
         self.gone
     }

@@ -194,7 +194,16 @@ impl<J> Crew<J> {
         // every task. So they enter when half of the queue is free, unless the first of them
         // relies on every single place.
         let parked = self.gate.first_mood() == Some(Mood::Parked);
-        let enough = if parked { 1 } else { self.half_queue() };
+        self.serve(if parked { 1 } else { self.half_queue() }, acts);
+    }
+
+    /// As [`Crew::serve_waiters`], by somebody who comes again before the line is empty: so each one may
+    /// wait until half of the queue is free, and is not woken for every single place.
+    pub(crate) fn serve_in_bulk(&mut self, acts: &mut Acts) {
+        self.serve(self.half_queue(), acts);
+    }
+
+    fn serve(&mut self, enough: usize, acts: &mut Acts) {
         self.grant(enough, acts);
         if self.is_over() {
             decide_all(&mut self.idlers, acts);

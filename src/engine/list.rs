@@ -4,15 +4,20 @@
 //! driver is up it may be busy with a future that takes its time, so another driver that sleeps is
 //! woken to help, one at a time: any driver may poll any future. Whoever finds nothing in the queue
 //! empties the inbox into it, so that those who wake and those who poll seldom meet at a lock.
+//!
+//! When polls are so short that drivers would only get into each other's way, one of them is enough: see
+//! [`lookout`](super::lookout). Then the others sleep, whatever is ready, and whoever is up serves
+//! all lists.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, OnceLock, Weak};
 use std::task::Waker;
 
 use super::cell::Runnable;
+use super::lookout::Tempo;
 use super::seat::Seat;
 use super::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use super::sync::{Mutex, Padded, lock};
+use super::sync::{Mutex, MutexGuard, Padded, lock};
 
 /// See the module's first lines.
 pub(crate) struct List {
@@ -22,6 +27,7 @@ pub(crate) struct List {
     inbox: Padded<Mutex<Inbox>>,
     /// The driver was woken to help and has not found anything yet.
     called: AtomicBool,
+    pub(super) tempo: Padded<Tempo>,
     others: Arc<Others>,
 }
 
@@ -42,6 +48,8 @@ struct Inbox {
     /// Ready, and not in the queue yet.
     woken: Vec<u32>,
     asleep: bool,
+    /// There is a driver, and it does not sleep.
+    up: bool,
     waker: Option<Waker>,
 }
 
@@ -50,6 +58,10 @@ struct Inbox {
 struct Others {
     lists: OnceLock<Vec<Weak<List>>>,
     sleeping: AtomicUsize,
+    /// Drivers that are up.
+    up: AtomicUsize,
+    /// One that is up is enough. Only while there is a lookout.
+    one: AtomicBool,
     /// A driver was woken to help and has not found anything yet.
     searching: AtomicBool,
 }
@@ -57,6 +69,9 @@ struct Others {
 /// The lists of all drivers of a pool.
 pub(crate) struct Board {
     lists: Vec<Arc<List>>,
+    others: Arc<Others>,
+    /// There is a lookout.
+    pub(super) watched: AtomicBool,
 }
 
 impl Board {
@@ -65,12 +80,12 @@ impl Board {
         let list = |number| {
             let state = Padded(Mutex::new(State::default()));
             let inbox = Padded(Mutex::new(Inbox::default()));
-            let called = AtomicBool::new(false);
-            Arc::new(List { number, state, inbox, called, others: Arc::clone(&others) })
+            let (called, tempo) = (AtomicBool::new(false), Padded::default());
+            Arc::new(List { number, state, inbox, called, tempo, others: Arc::clone(&others) })
         };
         let lists: Vec<Arc<List>> = (0..drivers).map(list).collect();
         others.lists.get_or_init(|| lists.iter().map(Arc::downgrade).collect());
-        Board { lists }
+        Board { lists, others, watched: AtomicBool::new(false) }
     }
 
     pub(crate) fn drivers(&self) -> usize {
@@ -87,6 +102,38 @@ impl Board {
             let cells: Vec<_> = lock(&list.state).cells.iter().flatten().cloned().collect();
             cells.iter().for_each(|cell| cell.header().wake());
         }
+    }
+
+    /// Has one driver do it all from now on, or has everybody help again.
+    pub(crate) fn set_one(&self, one: bool) {
+        self.others.one.store(one, Ordering::Relaxed);
+        if one {
+            return;
+        }
+        // First the word, then the look: whoever makes something ready after the look helps itself.
+        for list in &self.lists {
+            if list.has_ready() {
+                list.wake_or_call();
+            }
+        }
+    }
+
+    /// Whether one driver is to be enough, or there is only one.
+    pub(crate) fn is_for_one(&self) -> bool {
+        self.lists.len() == 1 || self.others.one.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn lists(&self) -> &[Arc<List>] {
+        &self.lists
+    }
+
+    /// Whether a driver is up.
+    pub(crate) fn is_up(&self) -> bool {
+        self.others.up.load(Ordering::Relaxed) > 0
+    }
+
+    pub(crate) fn has_ready(&self) -> bool {
+        self.lists.iter().any(|list| list.has_ready())
     }
 
     /// Takes a ready cell off the list of another driver than `number`.
@@ -106,6 +153,7 @@ impl List {
     pub(crate) fn rise(&self, waker: &Waker) -> bool {
         let mut inbox = lock(&self.inbox);
         self.wake_up(&mut inbox);
+        self.set_up(&mut inbox, true);
         if inbox.waker.as_ref().is_some_and(|kept| kept.will_wake(waker)) {
             return false;
         }
@@ -148,6 +196,18 @@ impl List {
     pub(crate) fn push_ready(&self, index: u32) {
         let mut inbox = lock(&self.inbox);
         inbox.woken.push(index);
+        // Whoever is up then looks here before it sleeps. Read under the lock under which it will look.
+        if !self.others.is_one_enough() {
+            self.wake_or_call_with(inbox);
+        }
+    }
+
+    fn wake_or_call(&self) {
+        self.wake_or_call_with(lock(&self.inbox));
+    }
+
+    /// Wakes the driver if it sleeps, or calls another one to help.
+    fn wake_or_call_with(&self, mut inbox: MutexGuard<'_, Inbox>) {
         let waker = if self.wake_up(&mut inbox) { inbox.waker.clone() } else { None };
         drop(inbox);
         match waker {
@@ -177,6 +237,14 @@ impl List {
         next
     }
 
+    /// One that has ended leaves.
+    pub(crate) fn retire(&self, index: u32) {
+        let gone = lock(&self.state).remove(index);
+        if let Some(gone) = gone {
+            gone.put_away();
+        }
+    }
+
     fn empty_inbox(&self, state: &mut State) {
         let mut inbox = lock(&self.inbox);
         if inbox.woken.is_empty() {
@@ -187,7 +255,7 @@ impl List {
         state.ready.extend(state.spare.drain(..));
     }
 
-    fn has_ready(&self) -> bool {
+    pub(crate) fn has_ready(&self) -> bool {
         let state = lock(&self.state);
         !state.ready.is_empty() || !lock(&self.inbox).woken.is_empty()
     }
@@ -205,9 +273,29 @@ impl List {
         }
     }
 
-    /// Whether another driver sleeps.
+    /// Whether another driver sleeps that might have to help.
     pub(crate) fn others_sleep(&self) -> bool {
-        self.others.sleeping.load(Ordering::Relaxed) > 0
+        self.others.sleeping.load(Ordering::Relaxed) > 0 && !self.others.one.load(Ordering::Relaxed)
+    }
+
+    /// Whether this driver should sleep because another one is up, and one is enough.
+    pub(crate) fn is_spare(&self) -> bool {
+        self.others.one.load(Ordering::Relaxed) && self.others.up.load(Ordering::Relaxed) > 1
+    }
+
+    /// Lets the driver sleep although something may be ready, if another one is up: that one looks at
+    /// every list before it sleeps.
+    pub(crate) fn step_back(&self, board: &Board) -> bool {
+        let mut inbox = lock(&self.inbox);
+        inbox.asleep = true;
+        let left = self.set_up(&mut inbox, false);
+        drop(inbox);
+        let called = self.called.swap(false, Ordering::Relaxed);
+        self.others.sleeping.fetch_add(1, Ordering::Relaxed);
+        self.others.searching.store(false, Ordering::Relaxed);
+        // Of two that step back at once, the second one finds nobody up, and looks.
+        let relies = left > 0 && self.others.one.load(Ordering::Relaxed);
+        relies || self.stay_asleep(called, board.lists.iter())
     }
 
     /// The seat of a cell.
@@ -224,6 +312,7 @@ impl List {
             return false;
         }
         inbox.asleep = true;
+        self.set_up(&mut inbox, false);
         let called = self.called.swap(false, Ordering::Relaxed);
         // An empty list need not be as long as it has been.
         if state.cells.len() == state.vacant.len() && state.cells.len() > 1024 {
@@ -237,8 +326,17 @@ impl List {
         }
         self.others.sleeping.fetch_add(1, Ordering::Relaxed);
         self.others.searching.store(false, Ordering::Relaxed);
-        let others = board.lists.iter().filter(|list| list.number != self.number);
-        if !others.into_iter().any(|list| list.has_ready()) {
+        self.stay_asleep(called, board.lists.iter().filter(|list| list.number != self.number))
+    }
+
+    /// The driver is known to sleep. Wakes it again if something is ready on one of these lists.
+    fn stay_asleep<'a>(
+        &self,
+        called: bool,
+        mut lists: impl Iterator<Item = &'a Arc<List>>,
+    ) -> bool {
+        if !lists.any(|list| list.has_ready()) {
+            self.tempo.count_nap();
             return true;
         }
         let woken = !self.wake_up(&mut lock(&self.inbox));
@@ -262,6 +360,12 @@ impl List {
         }
     }
 
+    /// The driver has left.
+    pub(crate) fn leave(&self) {
+        self.stop_searching();
+        self.set_up(&mut lock(&self.inbox), false);
+    }
+
     /// Takes everything out of the list, because its driver is gone.
     pub(crate) fn take_all(&self) -> Vec<Arc<dyn Runnable>> {
         let left = self.take_state();
@@ -273,6 +377,7 @@ impl List {
         let mut state = lock(&self.state);
         let mut inbox = lock(&self.inbox);
         self.wake_up(&mut inbox);
+        self.set_up(&mut inbox, false);
         let (left, old) = (std::mem::take(&mut *state), std::mem::take(&mut *inbox));
         drop((inbox, state));
         drop(old);
@@ -284,8 +389,19 @@ impl List {
         let slept = std::mem::replace(&mut inbox.asleep, false);
         if slept {
             self.others.sleeping.fetch_sub(1, Ordering::Relaxed);
+            self.set_up(inbox, true);
         }
         slept
+    }
+
+    /// The driver is up, or is not; it says how many are.
+    fn set_up(&self, inbox: &mut Inbox, up: bool) -> usize {
+        let others = &self.others.up;
+        match (std::mem::replace(&mut inbox.up, up), up) {
+            (false, true) => others.fetch_add(1, Ordering::Relaxed) + 1,
+            (true, false) => others.fetch_sub(1, Ordering::Relaxed) - 1,
+            _ => others.load(Ordering::Relaxed),
+        }
     }
 }
 
@@ -304,9 +420,15 @@ impl State {
 }
 
 impl Others {
+    /// Whether one driver is enough, and there is one that is up.
+    fn is_one_enough(&self) -> bool {
+        self.one.load(Ordering::Relaxed) && self.up.load(Ordering::Relaxed) > 0
+    }
+
     /// Wakes a driver that sleeps, unless one that was woken still searches.
     fn call_one(&self) {
-        if self.sleeping.load(Ordering::Relaxed) == 0
+        if self.is_one_enough()
+            || self.sleeping.load(Ordering::Relaxed) == 0
             // Release: pairs with the Acquire of the one that searches.
             || self.searching.swap(true, Ordering::Release)
         {

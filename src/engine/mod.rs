@@ -29,6 +29,7 @@ mod worker; // the thread that takes it
 mod drive; // .. or the driver, which takes many
 mod driver; // .. polls them
 mod list; // .. when they are ready
+mod lookout; // .. and is watched while it is the only one at work
 mod cell; // .. in their cells
 mod seat; // .. and lets one await another
 mod rested; // .. which goes on elsewhere if that one leaves

@@ -79,3 +79,35 @@ fn what_stands_in_the_line_is_lost_with_the_last_driver() {
     assert!(lost(1, Hands::Drivers(1), false).is_empty(), "another one may be started");
     assert!(lost(1, Hands::Threads, true).is_empty(), "threads are not lost");
 }
+
+#[test]
+fn a_driver_stands_by_unless_it_may_have_been_called() {
+    let stands_by = |other, tasks: u32, closed| {
+        let mut trial = drivers(2, 2);
+        trial.crew.roster.set(1, other);
+        (0..tasks).for_each(|job| trial.crew.line.push(job));
+        trial.crew.closed = closed;
+        let stands_by = trial.crew.stand_by(0);
+        assert_eq!(trial.crew.roster.duty(0) == Duty::Idle, stands_by);
+        stands_by
+    };
+    assert!(stands_by(Duty::Engaged, 1, false), "the other one takes the task");
+    assert!(stands_by(Duty::Called, 1, false));
+    assert!(stands_by(Duty::Leaving, 0, false), "there is nothing to take");
+    assert!(!stands_by(Duty::Leaving, 1, false), "nobody else would");
+    assert!(!stands_by(Duty::Engaged, 0, true), "it may have to leave");
+}
+
+#[test]
+fn nobody_is_called_while_one_driver_is_enough_and_at_work() {
+    let called = |one_drives, other| {
+        let mut trial = drivers(2, 2);
+        trial.crew.one_drives = one_drives;
+        assert!(trial.crew.stand_by(0));
+        trial.crew.roster.set(1, other);
+        trial.submit(0)
+    };
+    assert_eq!(called(true, Duty::Engaged), 0);
+    assert_eq!(called(false, Duty::Engaged), 1, "it may be stuck");
+    assert_eq!(called(true, Duty::Leaving), 1, "nobody else is there");
+}

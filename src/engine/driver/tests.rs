@@ -119,40 +119,107 @@ fn push(engine: &Engine<ByHand>, last: usize) -> Arc<AtomicUsize> {
     done
 }
 
-fn turn(driver: &mut Driver<ByHand>, may_go_on: impl FnMut() -> bool) -> Turn {
-    driver.turn(&Context::from_waker(Waker::noop()), may_go_on)
+fn turn(driver: &mut Driver<ByHand>) -> Turn {
+    driver.turn(&Context::from_waker(Waker::noop()), || ())
 }
 
-/// True so many times.
-fn times(count: usize) -> impl FnMut() -> bool {
-    let mut left = count;
-    move || left.checked_sub(1).map(|less| left = less).is_some()
+/// The times of a turn that is over when it looks at the clock.
+const AT_ONCE: (Duration, Duration) = (Duration::ZERO, Duration::ZERO);
+
+/// A turn that is over after so many polls.
+fn short_turn(driver: &mut Driver<ByHand>, polls: usize) -> Turn {
+    (driver.stride, driver.times) = (polls, AT_ONCE);
+    turn(driver)
 }
 
 #[test]
-fn a_turn_has_so_many_polls() {
+fn a_turn_ends_when_its_time_is_over() {
     let engine = engine(1, 1);
     let (mut driver, done) = (driver(&engine), push(&engine, usize::MAX));
-    assert_eq!(turn(&mut driver, times(1000)), Turn::Yield);
-    assert_eq!(done.load(Ordering::Relaxed), POLLS_PER_TURN);
-    assert_eq!(turn(&mut driver, times(2)), Turn::Yield);
-    assert_eq!(done.load(Ordering::Relaxed), POLLS_PER_TURN + 3, "it was told to stop");
+    driver.times = AT_ONCE;
+    assert_eq!(turn(&mut driver), Turn::Yield);
+    assert_eq!(done.load(Ordering::Relaxed), POLLS_PER_REFILL, "it looks at the clock only then");
+    assert_eq!(driver.stride, POLLS_PER_REFILL);
+    assert_eq!(short_turn(&mut driver, 3), Turn::Yield);
+    assert_eq!(done.load(Ordering::Relaxed), POLLS_PER_REFILL + 3);
+    assert_eq!(driver.stride, 1, "polls are long, so it looks after each one");
+}
+
+#[test]
+fn a_stride_is_longer_again_when_polls_are_short() {
+    let (mut stint, tempo) = (Stint::begin(1), Tempo::default());
+    let strides = [1, 2, 4, 8, 16, 32, 32];
+    for stride in strides {
+        assert!((1..stride).all(|_| !stint.has_polled()) && stint.has_polled());
+        assert!(!stint.is_over(&tempo, Duration::MAX));
+    }
+    assert_eq!(stint.polls, strides.iter().sum());
+}
+
+#[test]
+fn a_driver_steps_back_while_another_is_up_and_one_is_enough() {
+    let engine = engine(2, 10);
+    let (mut first, mut second) = (driver(&engine), driver(&engine));
+    let bell = Arc::new(Bell::default());
+    let waker = Waker::from(Arc::clone(&bell));
+    let done = push(&engine, usize::MAX);
+    assert_eq!(short_turn(&mut first, 1), Turn::Yield);
+    second.times = AT_ONCE;
+    assert_eq!(second.turn(&Context::from_waker(&waker), || ()), Turn::Yield, "it helps");
+    engine.let_one_drive(true);
+    let so_far = done.load(Ordering::Relaxed);
+    assert_eq!(second.turn(&Context::from_waker(&waker), || ()), Turn::Sleep);
+    assert_eq!(done.load(Ordering::Relaxed), so_far, "although there is something to poll");
+    push(&engine, 1);
+    assert_eq!(short_turn(&mut first, 1), Turn::Yield, "the other one is up");
+    assert_eq!(bell.0.load(Ordering::Relaxed), 0, "nobody is called");
+    engine.let_one_drive(false);
+    assert_eq!(bell.0.load(Ordering::Relaxed), 1, "everybody helps again");
+    assert_eq!(second.turn(&Context::from_waker(&waker), || ()), Turn::Yield);
+}
+
+#[test]
+fn a_driver_that_is_stuck_is_helped_by_one_that_has_enough_to_do() {
+    let engine = engine(2, 10);
+    let (mut stuck, mut busy) = (driver(&engine), driver(&engine));
+    let its = push(&engine, usize::MAX);
+    assert_eq!(short_turn(&mut stuck, 1), Turn::Yield);
+    let own = push(&engine, usize::MAX);
+    assert_eq!(short_turn(&mut busy, 10), Turn::Yield, "it cannot know yet");
+    assert_eq!(short_turn(&mut busy, 10), Turn::Yield);
+    let so_far = its.load(Ordering::Relaxed);
+    assert_eq!(short_turn(&mut busy, 10), Turn::Yield);
+    assert_eq!(its.load(Ordering::Relaxed), so_far + 5, "every other poll");
+    assert!(own.load(Ordering::Relaxed) > 5);
+    drop((stuck, busy));
+}
+
+#[test]
+fn a_driver_does_not_step_back_if_it_is_needed() {
+    let engine = engine(2, 10);
+    let (mut first, mut second) = (driver(&engine), driver(&engine));
+    push(&engine, usize::MAX);
+    assert_eq!(short_turn(&mut first, 1), Turn::Yield);
+    assert_eq!(short_turn(&mut second, 1), Turn::Yield);
+    engine.let_one_drive(true);
+    engine.close();
+    assert_eq!(short_turn(&mut second, 1), Turn::Yield, "it may have to leave");
+    drop((first, second));
 }
 
 #[test]
 fn new_tasks_are_taken_in_the_middle_of_a_turn() {
     let engine = engine(1, 10);
-    let (mut driver, old, polls) = (driver(&engine), push(&engine, usize::MAX), Counter::new(0));
+    let (mut driver, old, polls) = (driver(&engine), push(&engine, 1000), Counter::new(0));
     let (mut new, mut begun) = (None, None);
-    turn(&mut driver, || {
+    driver.turn(&Context::from_waker(Waker::noop()), || {
         polls.set(polls.get() + 1);
         if polls.get() == 5 {
-            new = Some(push(&engine, usize::MAX));
+            new = Some(push(&engine, 1000));
         }
         if new.as_ref().is_some_and(|new| new.load(Ordering::Relaxed) == 1) {
             begun.get_or_insert(old.load(Ordering::Relaxed));
         }
-        polls.get() < 1000
     });
     assert_eq!(begun, Some(POLLS_PER_REFILL + 1), "behind the one that was ready before");
 }
@@ -163,14 +230,14 @@ fn a_future_that_has_ended_leaves_the_list() {
     let (mut first, mut second) = (driver(&engine), driver(&engine));
     push(&engine, 1);
     push(&engine, 2);
-    assert_eq!(turn(&mut first, times(1000)), Turn::Sleep);
+    assert_eq!(turn(&mut first), Turn::Sleep);
     assert!(first.list.take_all().is_empty());
     push(&engine, 1);
-    assert_eq!(turn(&mut first, || false), Turn::Yield);
+    assert_eq!(short_turn(&mut first, 1), Turn::Yield);
     assert!(first.list.take_all().is_empty(), "its turn ended with it");
     push(&engine, 3);
-    assert_eq!(turn(&mut first, || false), Turn::Yield);
-    assert_eq!(turn(&mut second, times(1000)), Turn::Sleep);
+    assert_eq!(short_turn(&mut first, 1), Turn::Yield);
+    assert_eq!(turn(&mut second), Turn::Sleep);
     assert!(first.list.take_all().is_empty(), "another driver has polled it");
     assert_eq!(engine.lane.driven(), 0);
 }
@@ -180,7 +247,7 @@ fn a_driver_that_leaves_has_no_place_in_the_crew() {
     let engine = engine(1, 1);
     let mut driver = driver(&engine);
     engine.close();
-    assert_eq!(turn(&mut driver, times(1000)), Turn::Leave);
+    assert_eq!(turn(&mut driver), Turn::Leave);
     assert_eq!(engine.lock().roster.workers(), 0);
 }
 
@@ -189,13 +256,13 @@ fn a_place_is_given_away_at_once_if_somebody_sleeps_who_could_take_it() {
     let engine = engine(2, 1);
     let (mut first, mut second) = (driver(&engine), driver(&engine));
     let bell = Arc::new(Bell::default());
-    assert_eq!(turn(&mut second, times(1000)), Turn::Sleep);
+    assert_eq!(turn(&mut second), Turn::Sleep);
     // From now on it is woken by something else.
     let waker = Waker::from(Arc::clone(&bell));
-    assert_eq!(second.turn(&Context::from_waker(&waker), times(1000)), Turn::Sleep);
+    assert_eq!(second.turn(&Context::from_waker(&waker), || ()), Turn::Sleep);
     push(&engine, 1);
     push(&engine, 1);
-    assert_eq!(turn(&mut first, || false), Turn::Yield);
+    assert_eq!(short_turn(&mut first, 1), Turn::Yield);
     assert_eq!(bell.0.load(Ordering::Relaxed), 1, "the first driver might be stuck now");
 }
 

@@ -24,6 +24,7 @@ use crate::engine::{
 use crate::handle::JoinHandle;
 
 mod ends;
+mod lookout;
 mod taken_in;
 mod wakes;
 
@@ -249,11 +250,11 @@ fn block_on<R>(future: impl Future<Output = R>) -> R {
 
 /// One turn of a driver that nobody can wake.
 fn turn(driver: &mut Driver<Futures>) -> Turn {
-    driver.turn(&Context::from_waker(Waker::noop()), || true)
+    driver.turn(&Context::from_waker(Waker::noop()), || ())
 }
 
 fn turn_until_it_leaves(mut driver: Driver<Futures>) {
-    block_on(std::future::poll_fn(|context| match driver.turn(context, || true) {
+    block_on(std::future::poll_fn(|context| match driver.turn(context, || ()) {
         Turn::Leave => Poll::Ready(()),
         Turn::Sleep => Poll::Pending,
         Turn::Yield => unreachable!("it polls less than a turn's worth"),

@@ -68,7 +68,7 @@ fn a_future_is_polled_by_one_driver_at_a_time() {
 }
 
 /// Polls whatever is ready on a list. How many ended.
-fn poll_ready(list: &Arc<List>, inside: &AtomicUsize) -> usize {
+pub(super) fn poll_ready(list: &Arc<List>, inside: &AtomicUsize) -> usize {
     let mut ended = 0;
     while let Some(cell) = list.next(None) {
         let polled = cell::poll(&cell, |poll| {
