@@ -41,6 +41,8 @@ mod decisions;
 #[cfg(all(test, not(loom)))]
 mod faults;
 #[cfg(all(test, not(loom)))]
+mod stubs;
+#[cfg(all(test, not(loom)))]
 mod unmanned;
 
 #[cfg(all(test, loom))]

@@ -1,12 +1,11 @@
 use std::cell::Cell as Counter;
-use std::future::Future;
 use std::io;
 use std::panic::Location;
-use std::pin::Pin;
-use std::task::{Poll, Wake, Waker};
+use std::task::{Poll, Waker};
 
-use super::super::cell::{Cell, Errand};
+use super::super::cell::Cell;
 use super::super::roster::Duty;
+use super::super::stubs::{Bell, errand};
 use super::super::sync::atomic::AtomicUsize;
 use super::super::{Hands, Hooks, Settings};
 use super::*;
@@ -50,46 +49,6 @@ impl Drives for ByHand {
     }
 }
 
-/// A future that ends with its last step; before that it wakes itself.
-struct Steps {
-    last: usize,
-    done: Arc<AtomicUsize>,
-}
-
-impl Future for Steps {
-    type Output = End;
-
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<End> {
-        if self.done.fetch_add(1, Ordering::Relaxed) + 1 == self.last {
-            return Poll::Ready(End::Completed);
-        }
-        context.waker().wake_by_ref();
-        Poll::Pending
-    }
-}
-
-impl Errand for Steps {
-    fn set_counts(self: Pin<&mut Self>, _: Counts) {}
-
-    fn origin(&self) -> Option<&'static Location<'static>> {
-        None
-    }
-
-    fn end_by_drop(&self) -> End {
-        End::Cancelled
-    }
-}
-
-/// Counts how often a driver was woken.
-#[derive(Default)]
-struct Bell(AtomicUsize);
-
-impl Wake for Bell {
-    fn wake(self: Arc<Self>) {
-        self.0.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
 fn engine(drivers: usize, capacity: usize) -> Arc<Engine<ByHand>> {
     let settings = Settings {
         capacity,
@@ -112,10 +71,19 @@ fn driver(engine: &Arc<Engine<ByHand>>) -> Driver<ByHand> {
     Driver::new(engine, me).0
 }
 
-/// Puts a future of so many steps into the line, and returns how many it has done.
+/// Puts a future of so many steps into the line, and returns how many it has done. It wakes itself
+/// after each step but the last.
 fn push(engine: &Engine<ByHand>, last: usize) -> Arc<AtomicUsize> {
     let done = Arc::new(AtomicUsize::new(0));
-    engine.lock().line.push(Cell::new(Steps { last, done: Arc::clone(&done) }));
+    let steps = Arc::clone(&done);
+    let future = errand(move |context| {
+        if steps.fetch_add(1, Ordering::Relaxed) + 1 == last {
+            return Poll::Ready(End::Completed);
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    });
+    engine.lock().line.push(Cell::new(future));
     done
 }
 
@@ -172,9 +140,9 @@ fn a_driver_steps_back_while_another_is_up_and_one_is_enough() {
     assert_eq!(done.load(Ordering::Relaxed), so_far, "although there is something to poll");
     push(&engine, 1);
     assert_eq!(short_turn(&mut first, 1), Turn::Yield, "the other one is up");
-    assert_eq!(bell.0.load(Ordering::Relaxed), 0, "nobody is called");
+    assert_eq!(bell.rung(), 0, "nobody is called");
     engine.let_one_drive(false);
-    assert_eq!(bell.0.load(Ordering::Relaxed), 1, "everybody helps again");
+    assert_eq!(bell.rung(), 1, "everybody helps again");
     assert_eq!(second.turn(&Context::from_waker(&waker), || ()), Turn::Yield);
 }
 
@@ -263,7 +231,7 @@ fn a_place_is_given_away_at_once_if_somebody_sleeps_who_could_take_it() {
     push(&engine, 1);
     push(&engine, 1);
     assert_eq!(short_turn(&mut first, 1), Turn::Yield);
-    assert_eq!(bell.0.load(Ordering::Relaxed), 1, "the first driver might be stuck now");
+    assert_eq!(bell.rung(), 1, "the first driver might be stuck now");
 }
 
 #[test]

@@ -1,43 +1,13 @@
-use std::future::Future;
-use std::panic::Location;
-use std::pin::Pin;
-use std::task::{Context, Poll, Wake};
+use std::task::Poll;
 
 use super::super::cell::{self, Cell, Errand, Polled};
-use super::super::run::{Counts, End};
+use super::super::run::End;
+use super::super::stubs::{Bell, errand};
 use super::*;
 
 /// A future that waits for ever.
-struct Waits;
-
-impl Future for Waits {
-    type Output = End;
-
-    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<End> {
-        Poll::Pending
-    }
-}
-
-impl Errand for Waits {
-    fn set_counts(self: Pin<&mut Self>, _: Counts) {}
-
-    fn origin(&self) -> Option<&'static Location<'static>> {
-        None
-    }
-
-    fn end_by_drop(&self) -> End {
-        End::Cancelled
-    }
-}
-
-/// Counts how often a driver was woken.
-#[derive(Default)]
-struct Bell(AtomicUsize);
-
-impl Wake for Bell {
-    fn wake(self: Arc<Self>) {
-        self.0.fetch_add(1, Ordering::Relaxed);
-    }
+fn waits() -> impl Errand {
+    errand(|_| Poll::Pending)
 }
 
 /// Three drivers that are up.
@@ -69,7 +39,8 @@ impl Trial {
 
     /// Gives a driver new cells.
     fn add(&self, driver: usize, count: usize) {
-        let mut cells: Vec<Arc<dyn Runnable>> = (0..count).map(|_| Cell::new(Waits) as _).collect();
+        let mut cells: Vec<Arc<dyn Runnable>> =
+            (0..count).map(|_| Cell::new(waits()) as _).collect();
         self.list(driver).add(&mut cells);
     }
 
@@ -85,7 +56,7 @@ impl Trial {
 
     /// How often each driver was woken.
     fn rung(&self) -> [usize; 3] {
-        [0, 1, 2].map(|driver| self.bells[driver].0.load(Ordering::Relaxed))
+        [0, 1, 2].map(|driver| self.bells[driver].rung())
     }
 }
 
@@ -240,7 +211,7 @@ fn a_cell_that_is_over_is_not_woken() {
 #[test]
 fn a_cell_that_leaves_goes_back_to_its_stock() {
     let (trial, stock) = (Trial::new(), Arc::default());
-    trial.list(0).add(&mut vec![Cell::from_stock(&stock, Waits)]);
+    trial.list(0).add(&mut vec![Cell::from_stock(&stock, waits())]);
     drop(trial.list(0).next(None));
     assert!(lock(&stock).is_empty());
     drop(trial.list(0).next(Some(0)));
