@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use common::on_tokio::{Stop, runtime, watch, watch_for};
 use common::{Door, Random, eventually, join, stress_time};
-use formic::{AsyncFnPool, AsyncPool, JoinError, Refused};
+use formic::{AsyncFnPool, AsyncPool, JoinError, JoinHandle, Refused};
 use tokio::runtime::{Handle, Runtime};
 
 fn pool_on(runtime: &Handle, workers: usize, queue: usize) -> AsyncPool {
@@ -287,63 +287,13 @@ fn round(random: &mut Random) {
     let runtime = runtime(random.below(3) as usize);
     let pool = pool_on(runtime.handle(), 1 + random.below(4) as usize, random.below(6) as usize);
     let (over, ended) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
-    let submitters: Vec<_> = (0..3)
-        .map(|number| {
-            let (pool, over, ended) = (pool.clone(), Arc::clone(&over), Arc::clone(&ended));
-            let mut random = Random(random.next());
-            thread::spawn(move || {
-                let mut handles = Vec::new();
-                while !over.load(Ordering::SeqCst) {
-                    let ended = Arc::clone(&ended);
-                    let kind = random.below(4);
-                    let task = async move {
-                        for _ in 0..kind {
-                            tokio::task::yield_now().await;
-                        }
-                        if kind == 3 {
-                            pending::<()>().await;
-                        }
-                        ended.fetch_add(1, Ordering::SeqCst);
-                    };
-                    let refused = match number {
-                        0 => pool.blocking_submit(task).err().map(|error| error.reason()),
-                        1 => match common::block_on(pool.spawn(task)) {
-                            Ok(handle) => {
-                                handles.push(handle);
-                                None
-                            }
-                            Err(error) => Some(error.reason()),
-                        },
-                        _ => match pool.try_spawn(task) {
-                            Ok(handle) => {
-                                handles.push(handle);
-                                None
-                            }
-                            Err(error) => Some(error.reason()),
-                        },
-                    };
-                    match refused {
-                        None => {}
-                        Some(Refused::Full) => thread::yield_now(),
-                        Some(Refused::Closed | Refused::NoWorker) => break,
-                        Some(other) => panic!("{other:?}"),
-                    }
-                }
-                for handle in handles {
-                    match handle.join_timeout(Duration::from_secs(10)) {
-                        Ok(Ok(()) | Err(JoinError::Cancelled)) => {}
-                        other => panic!("{other:?} {:?}", pool.stats()),
-                    }
-                }
-            })
-        })
-        .collect();
-    let pause = Duration::from_micros(random.below(3000));
-    if runtime.handle().metrics().num_workers() == 1 {
-        runtime.block_on(async { tokio::time::sleep(pause).await });
-    } else {
-        thread::sleep(pause);
-    }
+    let submitters = [Way::Submit, Way::Spawn, Way::TrySpawn].map(|way| {
+        let (pool, over, ended) = (pool.clone(), Arc::clone(&over), Arc::clone(&ended));
+        let (random, handles) = (Random(random.next()), Vec::new());
+        let submitter = Submitter { way, pool, over, ended, random, handles };
+        thread::spawn(move || submitter.run())
+    });
+    let_run(&runtime, Duration::from_micros(random.below(3000)));
     end(runtime, random.below(2) == 0);
     over.store(true, Ordering::SeqCst);
     submitters.into_iter().for_each(join);
@@ -353,4 +303,74 @@ fn round(random: &mut Random) {
     });
     has_ended(&pool);
     assert_eq!(pool.stats().completed, ended.load(Ordering::SeqCst) as u64);
+}
+
+/// Gives the runtime some time; one without threads of its own runs only here.
+fn let_run(runtime: &Runtime, time: Duration) {
+    if runtime.handle().metrics().num_workers() == 1 {
+        runtime.block_on(async { tokio::time::sleep(time).await });
+    } else {
+        thread::sleep(time);
+    }
+}
+
+/// How a submitter submits.
+enum Way {
+    Submit,
+    Spawn,
+    TrySpawn,
+}
+
+struct Submitter {
+    way: Way,
+    pool: AsyncPool,
+    over: Arc<AtomicBool>,
+    /// How many of the futures have come to their end.
+    ended: Arc<AtomicUsize>,
+    random: Random,
+    handles: Vec<JoinHandle<()>>,
+}
+
+impl Submitter {
+    /// Submits for as long as it is let in; then each of its handles has an outcome.
+    fn run(mut self) {
+        while !self.over.load(Ordering::SeqCst) {
+            match self.submit() {
+                Ok(()) => {}
+                Err(Refused::Full) => thread::yield_now(),
+                Err(Refused::Closed | Refused::NoWorker) => break,
+                Err(other) => panic!("{other:?}"),
+            }
+        }
+        for handle in self.handles {
+            match handle.join_timeout(Duration::from_secs(10)) {
+                Ok(Ok(()) | Err(JoinError::Cancelled)) => {}
+                other => panic!("{other:?} {:?}", self.pool.stats()),
+            }
+        }
+    }
+
+    fn submit(&mut self) -> Result<(), Refused> {
+        let task = work(self.random.below(4), Arc::clone(&self.ended));
+        let spawned = match self.way {
+            Way::Submit => {
+                return self.pool.blocking_submit(task).map_err(|error| error.reason());
+            }
+            Way::Spawn => common::block_on(self.pool.spawn(task)),
+            Way::TrySpawn => self.pool.try_spawn(task),
+        };
+        self.handles.push(spawned.map_err(|error| error.reason())?);
+        Ok(())
+    }
+}
+
+/// A future that takes some turns, or never ends.
+async fn work(kind: u64, ended: Arc<AtomicUsize>) {
+    for _ in 0..kind {
+        tokio::task::yield_now().await;
+    }
+    if kind == 3 {
+        pending::<()>().await;
+    }
+    ended.fetch_add(1, Ordering::SeqCst);
 }

@@ -5,14 +5,16 @@
 
 mod common;
 
+use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::Poll;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use common::on_tokio::{runtime, watch_for};
 use common::{Random, hush_quiet_threads, join, poll_once, stress_time};
-use formic::{AsyncPool, JoinError, Refused};
+use formic::{AsyncPool, JoinError, Refused, Stats};
 use tokio::task::yield_now;
 
 /// What became of all tasks, by their own account.
@@ -60,84 +62,125 @@ async fn work(books: Arc<Books>, _alive: Arc<()>, kind: u64) {
     drop(running);
 }
 
+/// Does one thing at random.
 async fn act(pool: &AsyncPool, books: &Arc<Books>, random: &mut Random) {
     let task = work(Arc::clone(books), Arc::clone(&books.alive), random.next());
-    let accept = || _ = books.accepted.fetch_add(1, Ordering::SeqCst);
-    match random.below(12) {
+    let accepted = match random.below(12) {
         0 | 1 => {
             pool.submit(task).await.unwrap();
-            accept();
+            true
         }
-        2 => match pool.try_submit(task) {
-            Ok(()) => accept(),
-            Err(error) => assert_eq!(error.reason(), Refused::Full),
-        },
+        2 => try_submit(pool, task),
         3 | 4 => {
-            let handle = pool.spawn(task).await.unwrap();
-            accept();
-            drop(handle.await);
+            drop(pool.spawn(task).await.unwrap().await);
+            true
         }
-        5 => {
-            let handle = pool.spawn(task).await.unwrap();
-            accept();
-            let token = handle.cancel();
-            let outcome = handle.await;
-            assert!(!token || matches!(outcome, Err(JoinError::Cancelled)), "{outcome:?}");
-        }
+        5 => spawn_and_cancel(pool, task).await,
         6 => {
             let handle = pool.spawn(task).await.unwrap().cancel_on_drop();
-            accept();
             let time = Duration::from_micros(random.below(60));
             drop(tokio::time::timeout(time, handle).await);
+            true
         }
-        7 => {
-            let permit = pool.admit().await.unwrap();
-            if random.below(2) == 0 {
-                yield_now().await;
-            }
-            if random.below(3) > 0 {
-                permit.submit(task);
-                accept();
-            }
-        }
-        8 => {
-            // Given up at any moment; what was accepted is known by the result only.
-            let mut submit = Box::pin(pool.submit(task));
-            for _ in 0..random.below(4) {
-                if let std::task::Poll::Ready(outcome) = poll_once(submit.as_mut()) {
-                    outcome.unwrap();
-                    return accept();
-                }
-                yield_now().await;
-            }
-        }
-        9 => {
-            let mut admit = Box::pin(pool.admit());
-            for _ in 0..random.below(4) {
-                if poll_once(admit.as_mut()).is_ready() {
-                    return;
-                }
-                yield_now().await;
-            }
-        }
-        10 => {
-            let mut spawn = Box::pin(pool.spawn(task));
-            tokio::select! {
-                biased;
-                outcome = &mut spawn => {
-                    accept();
-                    drop(outcome.unwrap());
-                }
-                () = yield_now() => {}
-            }
-        }
+        7 => take_a_permit(pool, task, random).await,
+        8 => give_up_to_submit(pool, task, random).await,
+        9 => give_up_to_be_admitted(pool, random).await,
+        10 => give_up_to_spawn(pool, task).await,
         _ => {
             let idle = pool.wait_idle();
             drop(tokio::time::timeout(Duration::from_micros(random.below(100)), idle).await);
+            false
+        }
+    };
+    if accepted {
+        books.accepted.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+// The steps of an act return whether the task was accepted.
+
+fn try_submit(pool: &AsyncPool, task: impl Future<Output = ()> + Send + 'static) -> bool {
+    match pool.try_submit(task) {
+        Ok(()) => true,
+        Err(error) => {
+            assert_eq!(error.reason(), Refused::Full);
+            false
         }
     }
 }
 
+async fn spawn_and_cancel(
+    pool: &AsyncPool,
+    task: impl Future<Output = ()> + Send + 'static,
+) -> bool {
+    let handle = pool.spawn(task).await.unwrap();
+    let cancelled = handle.cancel();
+    let outcome = handle.await;
+    assert!(!cancelled || matches!(outcome, Err(JoinError::Cancelled)), "{outcome:?}");
+    true
+}
+
+/// Uses the permit or lets it go.
+async fn take_a_permit(
+    pool: &AsyncPool,
+    task: impl Future<Output = ()> + Send + 'static,
+    random: &mut Random,
+) -> bool {
+    let permit = pool.admit().await.unwrap();
+    if random.below(2) == 0 {
+        yield_now().await;
+    }
+    let use_it = random.below(3) > 0;
+    if use_it {
+        permit.submit(task);
+    }
+    use_it
+}
+
+/// Gives up at any moment; what was accepted is known by the result only.
+async fn give_up_to_submit(
+    pool: &AsyncPool,
+    task: impl Future<Output = ()> + Send + 'static,
+    random: &mut Random,
+) -> bool {
+    let mut submit = Box::pin(pool.submit(task));
+    for _ in 0..random.below(4) {
+        if let Poll::Ready(outcome) = poll_once(submit.as_mut()) {
+            outcome.unwrap();
+            return true;
+        }
+        yield_now().await;
+    }
+    false
+}
+
+async fn give_up_to_be_admitted(pool: &AsyncPool, random: &mut Random) -> bool {
+    let mut admit = Box::pin(pool.admit());
+    for _ in 0..random.below(4) {
+        if poll_once(admit.as_mut()).is_ready() {
+            break;
+        }
+        yield_now().await;
+    }
+    false
+}
+
+async fn give_up_to_spawn(
+    pool: &AsyncPool,
+    task: impl Future<Output = ()> + Send + 'static,
+) -> bool {
+    let mut spawn = Box::pin(pool.spawn(task));
+    tokio::select! {
+        biased;
+        outcome = &mut spawn => {
+            drop(outcome.unwrap());
+            true
+        }
+        () = yield_now() => false,
+    }
+}
+
+/// One pool from its start to its end.
 fn run(threads: usize, random: &mut Random) {
     let runtime = runtime(threads);
     let (workers, queue) = (1 + random.below(5) as usize, random.below(8) as usize);
@@ -146,36 +189,17 @@ fn run(threads: usize, random: &mut Random) {
         (pool.build().unwrap(), Arc::<Books>::default(), Arc::new(AtomicBool::new(false)));
     let watcher = {
         let (pool, over) = (pool.clone(), Arc::clone(&over));
-        thread::spawn(move || {
-            while !over.load(Ordering::SeqCst) {
-                let stats = pool.stats();
-                assert!(stats.adds_up(), "{stats:?}");
-                assert!(stats.busy <= workers, "{stats:?}");
-            }
-        })
+        thread::spawn(move || watch_figures(&pool, workers, &over))
     };
     let outside = {
-        let (pool, books) = (pool.clone(), Arc::clone(&books));
-        let mut random = Random(random.next());
-        thread::spawn(move || {
-            for _ in 0..100 {
-                let task = work(Arc::clone(&books), Arc::clone(&books.alive), random.next());
-                pool.blocking_submit(task).unwrap();
-                books.accepted.fetch_add(1, Ordering::SeqCst);
-            }
-        })
+        let (pool, books, random) = (pool.clone(), Arc::clone(&books), Random(random.next()));
+        thread::spawn(move || submit_from_outside(&pool, &books, random))
     };
     runtime.block_on(async {
-        let mut actors = Vec::new();
-        for _ in 0..6 {
-            let (pool, books, mut random) =
-                (pool.clone(), Arc::clone(&books), Random(random.next()));
-            actors.push(tokio::spawn(async move {
-                for _ in 0..150 {
-                    act(&pool, &books, &mut random).await;
-                }
-            }));
-        }
+        let actors = [(); 6].map(|()| {
+            let (pool, books, random) = (pool.clone(), Arc::clone(&books), Random(random.next()));
+            tokio::spawn(act_on(pool, books, random))
+        });
         for actor in actors {
             actor.await.unwrap();
         }
@@ -187,18 +211,46 @@ fn run(threads: usize, random: &mut Random) {
     join(outside);
     over.store(true, Ordering::SeqCst);
     join(watcher);
-    let (stats, count) = (pool.stats(), |count: &AtomicUsize| count.load(Ordering::SeqCst) as u64);
+    compare(&pool.stats(), &books, workers);
+}
+
+/// Looks at the figures until it is over: they add up at every moment.
+fn watch_figures(pool: &AsyncPool, workers: usize, over: &AtomicBool) {
+    while !over.load(Ordering::SeqCst) {
+        let stats = pool.stats();
+        assert!(stats.adds_up(), "{stats:?}");
+        assert!(stats.busy <= workers, "{stats:?}");
+    }
+}
+
+fn submit_from_outside(pool: &AsyncPool, books: &Arc<Books>, mut random: Random) {
+    for _ in 0..100 {
+        let task = work(Arc::clone(books), Arc::clone(&books.alive), random.next());
+        pool.blocking_submit(task).unwrap();
+        books.accepted.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+async fn act_on(pool: AsyncPool, books: Arc<Books>, mut random: Random) {
+    for _ in 0..150 {
+        act(&pool, &books, &mut random).await;
+    }
+}
+
+/// The figures of a drained pool agree with the books.
+fn compare(stats: &Stats, books: &Books, workers: usize) {
+    let count = |count: &AtomicUsize| count.load(Ordering::SeqCst) as u64;
     assert!(stats.adds_up(), "{stats:?}");
     assert_eq!((stats.busy, stats.queued, stats.waiting), (0, 0, 0), "{stats:?}");
     assert_eq!(stats.accepted, count(&books.accepted), "{stats:?}");
-    assert_eq!(stats.completed, count(&books.ended) - late(&stats, &books), "{stats:?}");
+    assert_eq!(stats.completed, count(&books.ended) - late(stats, books), "{stats:?}");
     assert_eq!(count(&books.running), 0);
     assert!(count(&books.most) <= workers as u64, "{} of {workers}", count(&books.most));
     assert_eq!(Arc::strong_count(&books.alive), 1, "everything is gone");
 }
 
 /// Tasks that came to their end in the very poll in which they were cancelled.
-fn late(stats: &formic::Stats, books: &Books) -> u64 {
+fn late(stats: &Stats, books: &Books) -> u64 {
     let ended = books.ended.load(Ordering::SeqCst) as u64;
     assert!(ended >= stats.completed && ended <= stats.completed + stats.cancelled, "{stats:?}");
     ended - stats.completed
@@ -231,29 +283,10 @@ fn never_above_capacity_while_resizing() {
             let pool = AsyncPool::builder().workers(8).queue(4).runtime(runtime.handle().clone());
             let (pool, books) = (pool.build().unwrap(), Arc::<Books>::default());
             runtime.block_on(async {
-                let mut submitters = Vec::new();
-                for _ in 0..8 {
-                    let (pool, books) = (pool.clone(), Arc::clone(&books));
-                    submitters.push(tokio::spawn(async move {
-                        for number in 0..100 {
-                            let task =
-                                work(Arc::clone(&books), Arc::clone(&books.alive), 8 + number % 2);
-                            pool.submit(task).await.unwrap();
-                        }
-                    }));
-                }
+                let submitters = [(); 8]
+                    .map(|()| tokio::spawn(submit_a_hundred(pool.clone(), Arc::clone(&books))));
                 for _ in 0..30 {
-                    let size = 1 + random.below(8) as usize;
-                    pool.resize(size).unwrap();
-                    yield_now().await;
-                    if pool.busy() <= size {
-                        // From here on the new size holds.
-                        books.most.store(0, Ordering::SeqCst);
-                        (0..5).for_each(|_| thread::yield_now());
-                        yield_now().await;
-                        let most = books.most.load(Ordering::SeqCst);
-                        assert!(most <= size, "{most} of {size}");
-                    }
+                    resize(&pool, 1 + random.below(8) as usize, &books).await;
                 }
                 pool.resize(8).unwrap();
                 for submitter in submitters {
@@ -264,4 +297,25 @@ fn never_above_capacity_while_resizing() {
             assert_eq!(pool.stats().completed, 800);
         }
     });
+}
+
+async fn submit_a_hundred(pool: AsyncPool, books: Arc<Books>) {
+    for number in 0..100 {
+        let task = work(Arc::clone(&books), Arc::clone(&books.alive), 8 + number % 2);
+        pool.submit(task).await.unwrap();
+    }
+}
+
+/// Resizes the pool, and looks how many run at once if the new size holds already.
+async fn resize(pool: &AsyncPool, size: usize, books: &Books) {
+    pool.resize(size).unwrap();
+    yield_now().await;
+    if pool.busy() <= size {
+        // From here on the new size holds.
+        books.most.store(0, Ordering::SeqCst);
+        (0..5).for_each(|_| thread::yield_now());
+        yield_now().await;
+        let most = books.most.load(Ordering::SeqCst);
+        assert!(most <= size, "{most} of {size}");
+    }
 }
