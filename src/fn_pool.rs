@@ -1,20 +1,21 @@
 //! `FnPool`: one function, many arguments.
 
+mod calls; // what its workers do
+
 use std::fmt;
-use std::io;
 use std::ops::Deref;
-use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
+use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
 
+use self::calls::{Job, Spawned};
 use crate::builder::{Builder, Started};
 use crate::control::{Control, deadline};
-use crate::engine::{
-    Counts, End, Engine, MAX_WORKERS, Parcel, Patience, Slip, ThreadWork, Unpack, Work, contain,
-    start_thread,
-};
+use crate::engine::{Engine, Parcel, Patience, Slip};
 use crate::error::{CallError, Refused, SubmitError};
 use crate::handle::JoinHandle;
+
+pub(crate) use self::calls::Calls;
 
 /// A pool of worker threads that run one function with many arguments.
 ///
@@ -35,100 +36,6 @@ use crate::handle::JoinHandle;
 #[doc(alias = "tunny")]
 pub struct FnPool<T: Send + 'static, R: Send + 'static> {
     shared: Arc<Started<Calls<T, R>>>,
-}
-
-/// What a worker calls: the function, with the worker's state inside.
-type Call<T, R> = Box<dyn FnMut(T) -> R>;
-
-/// An argument whose result somebody wants.
-type Spawned<T, R> = Parcel<Calls<T, R>, T, R>;
-
-/// What the workers of an [`FnPool`] do.
-pub(crate) struct Calls<T, R> {
-    /// Makes what a worker calls, on the worker's own thread.
-    make: Box<dyn Fn() -> Call<T, R> + Send + Sync>,
-}
-
-/// An argument in the line.
-pub(crate) enum Job<T: Send + 'static, R: Send + 'static> {
-    /// Nobody hears of the result.
-    Bare(T, &'static Location<'static>),
-    Spawned(Slip<Calls<T, R>, T, R>),
-}
-
-impl<T: Send + 'static, R: Send + 'static> Calls<T, R> {
-    pub(crate) fn new<S, I, F>(init: I, function: F) -> Self
-    where
-        S: 'static,
-        I: Fn() -> S + Send + Sync + 'static,
-        F: Fn(&mut S, T) -> R + Send + Sync + 'static,
-    {
-        let function = Arc::new(function);
-        let make = move || -> Call<T, R> {
-            let (mut state, function) = (init(), Arc::clone(&function));
-            Box::new(move |argument| function(&mut state, argument))
-        };
-        Calls { make: Box::new(make) }
-    }
-}
-
-impl<T: Send + 'static, R: Send + 'static> Work for Calls<T, R> {
-    type Job = Job<T, R>;
-
-    const MOST: usize = MAX_WORKERS;
-
-    fn start(engine: &Arc<Engine<Self>>, index: usize) -> io::Result<()> {
-        start_thread(engine, index)
-    }
-
-    fn origin(job: &Job<T, R>) -> Option<&'static Location<'static>> {
-        match job {
-            Job::Bare(_, origin) => Some(origin),
-            Job::Spawned(_) => None,
-        }
-    }
-
-    fn kill(job: &Job<T, R>) -> bool {
-        match job {
-            Job::Bare(..) => true,
-            Job::Spawned(slip) => slip.kill(),
-        }
-    }
-
-    fn is_ghost(job: &Job<T, R>) -> bool {
-        match job {
-            Job::Bare(..) => false,
-            Job::Spawned(slip) => slip.is_ghost(),
-        }
-    }
-}
-
-impl<T: Send + 'static, R: Send + 'static> ThreadWork for Calls<T, R> {
-    type State = Call<T, R>;
-
-    fn run(&self, state: &mut Option<Call<T, R>>, job: Job<T, R>, counts: Counts) -> End {
-        let mut call = |argument| state.get_or_insert_with(&self.make)(argument);
-        match job {
-            Job::Bare(argument, _) => {
-                drop(call(argument));
-                End::Completed
-            }
-            Job::Spawned(slip) => slip.run(counts, call),
-        }
-    }
-}
-
-impl<T: Send + 'static, R: Send + 'static> Unpack<T, R> for Calls<T, R> {
-    /// With a state of its own: that of the worker may be in use further up the stack.
-    fn run_here(parcel: &Arc<Parcel<Self, T, R>>) {
-        parcel.run_for_joiner(|argument| {
-            let mut call = (parcel.engine().work().make)();
-            let outcome = catch_unwind(AssertUnwindSafe(|| call(argument)));
-            // To drop the state may panic, which says nothing about the outcome.
-            contain(|| drop(call));
-            outcome.unwrap_or_else(|payload| resume_unwind(payload))
-        });
-    }
 }
 
 impl<T: Send + 'static, R: Send + 'static> FnPool<T, R> {
