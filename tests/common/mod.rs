@@ -11,8 +11,8 @@ pub mod on_tokio;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-/// How long a test waits for what must come: far longer than it can take.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a test waits for what must come: far longer than it can take, also under Miri.
+pub const PATIENCE: Duration = Duration::from_secs(if cfg!(miri) { 600 } else { 30 });
 
 /// A door that tasks wait at until the test opens it. It can be seen how many wait.
 #[derive(Clone, Default)]
