@@ -59,14 +59,6 @@ impl Door {
         change.notify_all();
     }
 
-    /// Whether somebody comes to the door within a second.
-    pub fn is_reached(&self) -> bool {
-        let (state, change) = &*self.shared;
-        let (state, second) = (state.lock().unwrap(), Duration::from_secs(1));
-        let reached = change.wait_timeout_while(state, second, |state| state.waiting == 0).unwrap();
-        !reached.1.timed_out()
-    }
-
     /// Returns when `count` wait at the door.
     pub fn await_waiting(&self, count: usize) {
         let (state, change) = &*self.shared;
