@@ -49,7 +49,7 @@ use crate::handle::JoinHandle;
 /// threads be busy so, everything waits, as it would with `tokio::spawn`: put work that computes or
 /// blocks on a [`Pool`](crate::Pool), and await its handle.
 ///
-/// Where polls take less than a microsecond, drivers would only get into each other's way, so one of them
+/// Where polls take a microsecond or so, drivers would only get into each other's way, so one of them
 /// does it all. A thread called `formic-lookout` watches it as long as the pool is busy, and has the others
 /// help if it is stuck in a poll: that takes it up to four milliseconds to notice. They also help if one
 /// cannot keep up and all together are faster.

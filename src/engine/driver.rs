@@ -25,6 +25,8 @@ const POLLS_PER_REFILL: usize = 32;
 const TURN: Duration = Duration::from_micros(250);
 /// .. and if others do so on all of its threads: then nobody sees to timers and sockets meanwhile.
 const SHORT_TURN: Duration = Duration::from_micros(50);
+/// A driver that has not moved for so long is helped by those that have enough to do.
+const LOOK_EVERY: Duration = Duration::from_millis(1);
 /// So many polls in a row are short before a lookout is worth its thread.
 const SHORT_POLLS: usize = 2048;
 /// It takes so many tasks at a time.
@@ -73,7 +75,10 @@ pub(crate) struct Driver<W: Drives> {
     times: (Duration, Duration),
     /// How many polls in a row were short.
     short: usize,
-    /// What each list's tempo was at the last look around.
+    /// When it looked around, and how often it does.
+    looked: Instant,
+    look_every: Duration,
+    /// What each list's tempo was then.
     seen: Vec<u64>,
     /// Another driver needs help.
     helps: bool,
@@ -85,6 +90,8 @@ pub(crate) struct Driver<W: Drives> {
 /// the clock. Where polls are long it does so after each one.
 struct Stint {
     since: Instant,
+    /// As of the last stride.
+    now: Instant,
     polls: usize,
     stride: usize,
     /// The polls of this stride.
@@ -93,7 +100,8 @@ struct Stint {
 
 impl Stint {
     fn begin(stride: usize) -> Self {
-        Stint { since: now(), polls: 0, stride, strode: 0 }
+        let now = now();
+        Stint { since: now, now, polls: 0, stride, strode: 0 }
     }
 
     /// One more poll. True at the end of a stride.
@@ -104,7 +112,8 @@ impl Stint {
 
     /// At the end of a stride: whether the turn has taken long enough.
     fn is_over(&mut self, tempo: &Tempo, turn: Duration) -> bool {
-        let time = now() - self.since;
+        self.now = now();
+        let time = self.now - self.since;
         self.count(tempo);
         tempo.note(self.polls, time);
         let is_over = time >= turn;
@@ -160,6 +169,8 @@ impl<W: Drives> Driver<W> {
             stride: POLLS_PER_REFILL,
             times: (TURN, SHORT_TURN),
             short: 0,
+            looked: now(),
+            look_every: LOOK_EVERY,
             seen: vec![0; engine.work.board().drivers()],
             helps: false,
             others_turn: false,
@@ -195,8 +206,9 @@ impl<W: Drives> Driver<W> {
             };
             if stint.has_polled() {
                 self.refill(context, Has::Ready);
-                self.look_around();
-                if stint.is_over(&self.list.tempo, self.time()) {
+                let is_over = stint.is_over(&self.list.tempo, self.time());
+                self.look_around(stint.now);
+                if is_over {
                     if ended.is_some() {
                         self.list.remove(&cell);
                     }
@@ -261,7 +273,11 @@ impl<W: Drives> Driver<W> {
 
     /// Sees whether another driver needs help, because it is stuck in a poll, or sleeps although
     /// something is ready. It gets every other poll then: this one's own list may never be empty.
-    fn look_around(&mut self) {
+    fn look_around(&mut self, now: Instant) {
+        if now - self.looked < self.look_every {
+            return;
+        }
+        self.looked = now;
         let board = self.engine.work.board();
         let others = board.lists().iter().zip(&mut self.seen);
         let others = others.filter(|(list, _)| list.number() != self.list.number());

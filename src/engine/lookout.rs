@@ -1,6 +1,6 @@
 //! The lookout: a thread that watches the drivers of a pool while their polls are short.
 //!
-//! Where polls take less than a microsecond, drivers lose more at each other's locks and cache lines than
+//! Where polls take a microsecond or so, drivers lose more at each other's locks and cache lines than
 //! they gain: two need twice the processor time of one. So one of them does it all then, and the others
 //! sleep, even if something is ready. What they are there for, to help when the one that is up is stuck
 //! in a poll, is left to the lookout: it looks every other millisecond whether futures are being polled,
@@ -22,7 +22,7 @@ use super::run::contain;
 use super::{Engine, lock};
 
 /// Polls that take less than this, in the mean, are left to one driver.
-const SHORT_NANOS: u32 = 1_000;
+const SHORT_NANOS: u32 = 4_000;
 /// How often the lookout looks.
 const EVERY: Duration = Duration::from_millis(2);
 /// After so many looks at which nothing was polled it leaves.
@@ -31,9 +31,11 @@ const IDLE_LOOKS: u32 = 25;
 const HELP_LOOKS: u32 = 50;
 /// After so many looks in a row at which the one had not slept, it is tried whether all are faster, for
 /// as many looks.
-const TRIAL_LOOKS: u32 = 4;
-/// What was found holds for so many looks.
-const HOLD_LOOKS: u32 = 250;
+const TRIAL_LOOKS: u32 = 10;
+/// What was found first holds for so many looks; what is found then, for twice as many each time.
+const FIRST_HOLD: u32 = 20;
+/// .. up to so many.
+const LONGEST_HOLD: u32 = 320;
 
 /// What a driver tells of its work. Nothing is decided by it but who helps.
 #[derive(Debug, Default)]
@@ -106,8 +108,9 @@ enum Mode {
 impl Mode {
     const ONE: Mode = Mode::One { busy: 0, polls: 0, hold: 0 };
 
-    /// What follows, if `made` futures were polled since the last look and the driver was `busy`.
-    fn next(self, made: u64, busy: bool, seen: Seen) -> Mode {
+    /// What follows, if `made` futures were polled since the last look and the driver was `busy`. What a
+    /// trial finds is to hold for `longer` looks.
+    fn next(self, made: u64, busy: bool, seen: Seen, longer: u32) -> Mode {
         match self {
             Mode::All { looks: 0 } if seen.short => Mode::ONE,
             Mode::All { looks } => Mode::All { looks: looks.saturating_sub(1) },
@@ -128,11 +131,11 @@ impl Mode {
                 Mode::One { busy, polls, hold }
             }
             Mode::Trial { looks: 1, alone, polls } => {
-                // Only a clear gain is worth the other cores.
-                if 5 * (polls + made) > 6 * alone {
-                    Mode::All { looks: HOLD_LOOKS }
+                // A gain that could be chance is not worth the other cores.
+                if 20 * (polls + made) > 21 * alone {
+                    Mode::All { looks: longer }
                 } else {
-                    Mode::One { busy: 0, polls: 0, hold: HOLD_LOOKS }
+                    Mode::One { busy: 0, polls: 0, hold: longer }
                 }
             }
             Mode::Trial { looks, alone, polls } => {
@@ -149,11 +152,13 @@ struct Lookout {
     mode: Mode,
     last: Seen,
     idle: u32,
+    /// How long the next finding holds.
+    hold: u32,
 }
 
 impl Lookout {
     fn new(seen: Seen) -> Self {
-        Lookout { mode: Mode::All { looks: 0 }, last: seen, idle: 0 }
+        Lookout { mode: Mode::All { looks: 0 }, last: seen, idle: 0, hold: FIRST_HOLD }
     }
 
     fn look(&mut self, seen: Seen) -> Mode {
@@ -161,8 +166,13 @@ impl Lookout {
         let busy = made > 0 && seen.naps == self.last.naps;
         self.last = seen;
         self.idle = if made == 0 { self.idle + 1 } else { 0 };
-        self.mode =
-            if self.idle > IDLE_LOOKS { Mode::Leave } else { self.mode.next(made, busy, seen) };
+        if matches!(self.mode, Mode::Trial { looks: 1, .. }) {
+            self.hold = (2 * self.hold).min(LONGEST_HOLD);
+        }
+        self.mode = match self.idle > IDLE_LOOKS {
+            true => Mode::Leave,
+            false => self.mode.next(made, busy, seen, self.hold),
+        };
         self.mode
     }
 }
@@ -227,10 +237,12 @@ impl<W: Drives> Engine<W> {
 mod tests {
     use super::*;
 
+    const HOLD: u32 = 50;
+
     /// What comes after looks at which so many futures were polled and the driver slept or did not.
     fn after(mut mode: Mode, looks: impl IntoIterator<Item = (u64, bool)>) -> Mode {
         for (made, busy) in looks {
-            mode = mode.next(made, busy, Seen { short: true, ..Seen::default() });
+            mode = mode.next(made, busy, Seen { short: true, ..Seen::default() }, HOLD);
         }
         mode
     }
@@ -243,30 +255,43 @@ mod tests {
     fn one_drives_while_polls_are_short() {
         let mode = Mode::All { looks: 1 };
         assert_eq!(after(mode, [(9, true), (9, true)]), Mode::ONE);
-        let long = mode.next(9, true, Seen::default()).next(9, true, Seen::default());
+        let long = mode.next(9, true, Seen::default(), HOLD).next(9, true, Seen::default(), HOLD);
         assert_eq!(long, Mode::All { looks: 0 });
-        assert_eq!(Mode::ONE.next(9, true, Seen::default()), Mode::All { looks: HELP_LOOKS });
+        assert_eq!(Mode::ONE.next(9, true, Seen::default(), HOLD), Mode::All { looks: HELP_LOOKS });
     }
 
     #[test]
     fn everybody_helps_when_the_one_is_stuck() {
         let stuck = Seen { short: true, behind: true, ..Seen::default() };
-        assert_eq!(Mode::ONE.next(0, false, stuck), Mode::All { looks: HELP_LOOKS });
-        assert_eq!(Mode::ONE.next(1, false, stuck), Mode::ONE, "it goes on");
+        assert_eq!(Mode::ONE.next(0, false, stuck, HOLD), Mode::All { looks: HELP_LOOKS });
+        assert_eq!(Mode::ONE.next(1, false, stuck, HOLD), Mode::ONE, "it goes on");
         let waits = Seen { short: true, ..Seen::default() };
-        assert_eq!(Mode::ONE.next(0, false, waits), Mode::ONE, "there is nothing to do");
+        assert_eq!(Mode::ONE.next(0, false, waits, HOLD), Mode::ONE, "there is nothing to do");
     }
 
     #[test]
     fn one_that_never_sleeps_is_compared_with_all() {
         let trial = after(Mode::ONE, times(TRIAL_LOOKS, (100, true)));
-        assert_eq!(trial, Mode::Trial { looks: TRIAL_LOOKS, alone: 400, polls: 0 });
-        let faster = after(trial, times(TRIAL_LOOKS, (121, true)));
-        assert_eq!(faster, Mode::All { looks: HOLD_LOOKS });
-        let no_faster = after(trial, times(TRIAL_LOOKS, (120, true)));
-        assert_eq!(no_faster, Mode::One { busy: 0, polls: 0, hold: HOLD_LOOKS });
-        let again = after(no_faster, times(HOLD_LOOKS + TRIAL_LOOKS - 1, (100, true)));
-        assert!(matches!(again, Mode::Trial { alone: 400, .. }), "{again:?}");
+        assert_eq!(trial, Mode::Trial { looks: TRIAL_LOOKS, alone: 1000, polls: 0 });
+        let faster = after(trial, times(TRIAL_LOOKS, (106, true)));
+        assert_eq!(faster, Mode::All { looks: HOLD });
+        let no_faster = after(trial, times(TRIAL_LOOKS, (105, true)));
+        assert_eq!(no_faster, Mode::One { busy: 0, polls: 0, hold: HOLD });
+        let again = after(no_faster, times(HOLD + TRIAL_LOOKS - 1, (100, true)));
+        assert!(matches!(again, Mode::Trial { alone: 1000, .. }), "{again:?}");
+    }
+
+    #[test]
+    fn what_is_found_holds_for_longer_each_time() {
+        let mut lookout = Lookout::new(Seen::default());
+        let (mut seen, mut holds) = (Seen { short: true, ..Seen::default() }, Vec::new());
+        while holds.len() < 6 {
+            seen.polls += 100;
+            let tried = matches!(lookout.mode, Mode::Trial { looks: 1, .. });
+            let Mode::One { hold, .. } = lookout.look(seen) else { continue };
+            holds.extend(tried.then_some(hold));
+        }
+        assert_eq!(holds, [40, 80, 160, 320, 320, 320]);
     }
 
     #[test]

@@ -152,6 +152,7 @@ fn a_driver_that_is_stuck_is_helped_by_one_that_has_enough_to_do() {
     let (mut stuck, mut busy) = (driver(&engine), driver(&engine));
     let its = push(&engine, usize::MAX);
     assert_eq!(short_turn(&mut stuck, 1), Turn::Yield);
+    busy.look_every = Duration::ZERO;
     let own = push(&engine, usize::MAX);
     assert_eq!(short_turn(&mut busy, 10), Turn::Yield, "it cannot know yet");
     assert_eq!(short_turn(&mut busy, 10), Turn::Yield);
