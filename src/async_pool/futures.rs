@@ -53,6 +53,15 @@ impl Futures {
         let board = Arc::new(Board::new(runtime::drivers(&runtime)));
         Futures { runtime, board }
     }
+
+    /// The job of a future without a handle, in memory that others have left.
+    pub(super) fn job<F>(&self, future: F, origin: &'static Location<'static>) -> Job
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.board.remains().free_some();
+        Job::bare(future, origin)
+    }
 }
 
 impl Job {
@@ -96,6 +105,7 @@ where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
+    engine.work().board.remains().free_some();
     Parcel::with(engine, origin, |parcel| {
         Packed(Cell::new(Watched::new(future, Some(parcel), origin)))
     })

@@ -160,7 +160,7 @@ impl AsyncPool {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        let job = Job::bare(future, Location::caller());
+        let job = self.engine().work().job(future, Location::caller());
         async move { self.enter(job).await.map_err(refuse) }
     }
 
@@ -190,7 +190,7 @@ impl AsyncPool {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        let job = Job::bare(future, Location::caller());
+        let job = self.engine().work().job(future, Location::caller());
         self.engine().submit(job, Patience::None).map_err(refuse)
     }
 
@@ -224,7 +224,7 @@ impl AsyncPool {
         if Handle::try_current().is_ok() {
             return Err(SubmitError::new(future, Refused::InRuntime));
         }
-        let job = Job::bare(future, Location::caller());
+        let job = self.engine().work().job(future, Location::caller());
         self.engine().submit(job, self.shared.patience()).map_err(refuse)
     }
 

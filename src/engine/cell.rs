@@ -96,8 +96,8 @@ pub(crate) trait Runnable: Any + Send + Sync {
     /// Drops the future, and says how it is to be counted.
     fn abandon(&self) -> End;
 
-    /// After its end.
-    fn put_away(self: Arc<Self>);
+    /// After its end. It comes back if it is not kept to be used again.
+    fn put_away(self: Arc<Self>) -> Option<Arc<dyn Runnable>>;
 
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
 }
@@ -330,10 +330,10 @@ impl<F: Errand + 'static> Runnable for Cell<F> {
         end
     }
 
-    fn put_away(self: Arc<Self>) {
-        if let Some(stock) = self.stock.as_ref().and_then(Weak::upgrade) {
-            lock(&stock).push(self);
-        }
+    fn put_away(self: Arc<Self>) -> Option<Arc<dyn Runnable>> {
+        let Some(stock) = self.stock.as_ref().and_then(Weak::upgrade) else { return Some(self) };
+        lock(&stock).push(self);
+        None
     }
 
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {

@@ -15,6 +15,7 @@ use std::task::Waker;
 
 use super::cell::Runnable;
 use super::lookout::Tempo;
+use super::remains::Remains;
 use super::seat::Seat;
 use super::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use super::sync::{Mutex, MutexGuard, Padded, lock};
@@ -62,6 +63,7 @@ struct Others {
     up: AtomicUsize,
     /// One that is up is enough. Only while there is a lookout.
     one: AtomicBool,
+    remains: Padded<Remains>,
     /// A driver was woken to help and has not found anything yet.
     searching: AtomicBool,
 }
@@ -121,6 +123,12 @@ impl Board {
     /// Whether one driver is to be enough, or there is only one.
     pub(crate) fn is_for_one(&self) -> bool {
         self.lists.len() == 1 || self.others.one.load(Ordering::Relaxed)
+    }
+
+    /// What is left of ended futures.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn remains(&self) -> &Remains {
+        &self.others.remains
     }
 
     pub(crate) fn lists(&self) -> &[Arc<List>] {
@@ -232,7 +240,7 @@ impl List {
         };
         drop(state);
         if let Some(gone) = gone {
-            gone.put_away();
+            self.others.put_away(gone);
         }
         next
     }
@@ -241,7 +249,7 @@ impl List {
     pub(crate) fn retire(&self, index: u32) {
         let gone = lock(&self.state).remove(index);
         if let Some(gone) = gone {
-            gone.put_away();
+            self.others.put_away(gone);
         }
     }
 
@@ -269,7 +277,7 @@ impl List {
         let gone = if is_there { state.remove(index) } else { None };
         drop(state);
         if let Some(gone) = gone {
-            gone.put_away();
+            self.others.put_away(gone);
         }
     }
 
@@ -314,8 +322,9 @@ impl List {
         inbox.asleep = true;
         self.set_up(&mut inbox, false);
         let called = self.called.swap(false, Ordering::Relaxed);
+        let is_empty = state.cells.len() == state.vacant.len();
         // An empty list need not be as long as it has been.
-        if state.cells.len() == state.vacant.len() && state.cells.len() > 1024 {
+        if is_empty && state.cells.len() > 1024 {
             let (cells, vacant) =
                 (std::mem::take(&mut state.cells), std::mem::take(&mut state.vacant));
             (state.ready, state.spare, inbox.woken) = Default::default();
@@ -323,6 +332,9 @@ impl List {
             drop((cells, vacant));
         } else {
             drop((inbox, state));
+        }
+        if is_empty {
+            self.others.remains.free_some();
         }
         self.others.sleeping.fetch_add(1, Ordering::Relaxed);
         self.others.searching.store(false, Ordering::Relaxed);
@@ -420,6 +432,12 @@ impl State {
 }
 
 impl Others {
+    fn put_away(&self, cell: Arc<dyn Runnable>) {
+        if let Some(cell) = cell.put_away() {
+            self.remains.keep(cell);
+        }
+    }
+
     /// Whether one driver is enough, and there is one that is up.
     fn is_one_enough(&self) -> bool {
         self.one.load(Ordering::Relaxed) && self.up.load(Ordering::Relaxed) > 0
