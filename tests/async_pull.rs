@@ -360,3 +360,48 @@ fn a_pull_from_inside_ends_although_its_seats_have_no_place_any_more() {
         assert_eq!(drained(&pool).await.panicked, 0);
     });
 }
+
+/// Another seat waits for items, so that of whoever pulls is gone; then that one gives its place to a task
+/// which keeps it.
+#[test]
+fn a_pull_from_inside_goes_on_when_the_seat_that_waited_has_lost_its_place() {
+    on_both(|| async {
+        let (pool, stop, took) = (hushed(2, 10), Stop::new(), Stop::new());
+        let (sender, receiver) = tokio::sync::mpsc::unbounded_channel();
+        let (inner, passes, takes) = (pool.clone(), stop.clone(), took.clone());
+        let pulls = pool.try_spawn(async move {
+            let each = inner.for_each(from_stream(items(receiver)), move |wait: bool| {
+                let (stop, took) = (passes.clone(), takes.clone());
+                async move {
+                    if wait {
+                        stop.pass().await;
+                    }
+                    took.pass().await;
+                }
+            });
+            each.await
+        });
+        let pulls = pulls.unwrap();
+        took.let_pass(3);
+        // The first item is with the seat of whoever pulls, and another seat waits for the next.
+        sender.send(true).unwrap();
+        stop.have_come(1).await;
+        soon("another seat is there", || pool.stats().busy == 2).await;
+        stop.let_pass(1);
+        took.have_come(1).await;
+        // A task waits for the place of that seat, and keeps it.
+        let keeps = Stop::new();
+        let its = keeps.clone();
+        let keeper = pool.try_spawn(async move { its.pass().await }).unwrap();
+        sender.send(false).unwrap();
+        keeps.have_come(1).await;
+        // Nobody but whoever pulls has a place now.
+        sender.send(false).unwrap();
+        took.have_come(2).await;
+        drop(sender);
+        pulls.await.unwrap().unwrap();
+        keeps.let_pass(1);
+        keeper.await.unwrap();
+        assert_eq!(drained(&pool).await.panicked, 0);
+    });
+}

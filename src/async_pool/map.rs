@@ -172,18 +172,26 @@ where
     K: Sink,
 {
     let stop = StopOnDrop(|| pull.stop());
-    let mut own = None;
-    if pool.engine().is_inside() {
-        // Whoever is in the pool must not wait for a place, so it has a seat of its own.
-        own = Some(Box::pin(pull.own_seat()));
-    } else {
+    let is_inside = pool.engine().is_inside();
+    if !is_inside {
         pool.enter(pull.job()).await.map_err(|(_job, refused)| refused)?;
     }
+    let mut own = None;
     poll_fn(|context| {
-        if own.as_mut().is_some_and(|seat| seat.as_mut().poll(context).is_ready()) {
-            own = None;
+        loop {
+            // Whoever is in the pool must not wait for a place, so it has a seat of its own. It is not
+            // needed while another one waits for items, and is again when that one has given its place up.
+            if is_inside && own.is_none() && pull.needs_seat() {
+                own = Some(Box::pin(pull.own_seat()));
+            }
+            if own.as_mut().is_some_and(|seat| seat.as_mut().poll(context).is_ready()) {
+                own = None;
+            }
+            let end = pull.poll_end(context);
+            if end.is_ready() || !is_inside || own.is_some() || !pull.needs_seat() {
+                return end;
+            }
         }
-        pull.poll_end(context)
     })
     .await;
     drop(stop);
@@ -283,18 +291,19 @@ impl Panics {
 
 impl Sink for Panics {
     type Result = ();
+    type Number = ();
 
-    fn number(&self) -> Option<u64> {
-        Some(0)
+    fn number(&self) -> Option<()> {
+        Some(())
     }
 
     fn await_room(&self, _: &Waker) -> bool {
         false
     }
 
-    fn give_back(&self, _: u64) {}
+    fn give_back(&self, (): ()) {}
 
-    fn deliver(&self, _: u64, result: Result<(), JoinError>) {
+    fn deliver(&self, (): (), result: Result<(), JoinError>) {
         if let Err(JoinError::Panicked(panic)) = result {
             let mut panics = lock(&self.0);
             panics.0 += 1;
@@ -352,6 +361,7 @@ impl<R> Shelf<R> {
 
 impl<R: Send + 'static> Sink for Arc<Shelf<R>> {
     type Result = R;
+    type Number = u64;
 
     fn number(&self) -> Option<u64> {
         let mut results = lock(&self.0);

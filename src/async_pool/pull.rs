@@ -7,7 +7,6 @@
 //! none are gone, and their places are free.
 
 use std::future::Future;
-use std::num::NonZeroU32;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -18,7 +17,7 @@ use pin_project_lite::pin_project;
 
 use super::futures::{Futures, Job};
 use super::source::PollItems;
-use crate::engine::{Engine, Patience, contain};
+use crate::engine::{Engine, Patience, Work, contain};
 use crate::error::{JoinError, TaskPanic};
 
 /// So many items that are ready at once are taken in a row before others get a turn.
@@ -31,17 +30,19 @@ const PAUSE: usize = 32;
 /// Where results go.
 pub(super) trait Sink: Send + Sync + 'static {
     type Result: Send + 'static;
+    /// Nothing, where they have no order.
+    type Number: Copy + Send;
 
     /// The number of one more result, if there is room for it.
-    fn number(&self) -> Option<u64>;
+    fn number(&self) -> Option<Self::Number>;
 
     /// Has `waker` woken when there is room again. False if there is.
     fn await_room(&self, waker: &Waker) -> bool;
 
     /// That number is not used after all; it was the last one given out.
-    fn give_back(&self, number: u64);
+    fn give_back(&self, number: Self::Number);
 
-    fn deliver(&self, number: u64, result: Result<Self::Result, JoinError>);
+    fn deliver(&self, number: Self::Number, result: Result<Self::Result, JoinError>);
 }
 
 /// What the seats of one source share.
@@ -50,7 +51,6 @@ pub(super) struct Pull<S, F, K> {
     function: F,
     pub(super) sink: K,
     items: Mutex<Items<S>>,
-    seats: Mutex<Seats>,
     /// How many seats there are, to be read without the lock.
     count: AtomicUsize,
     /// Seats that wait in the line. They have no item.
@@ -71,37 +71,15 @@ struct Items<S> {
     /// .. although there may be some.
     cut_off: bool,
     /// The seat that waits for an item, or for room for its result, and how it is woken.
-    waiter: Option<(NonZeroU32, Waker)>,
+    waiter: Option<(Id, Waker)>,
 }
 
-/// The wakers of all seats, so that they can be told to stop.
-#[derive(Default)]
-struct Seats {
-    wakers: Vec<Option<Waker>>,
-    vacant: Vec<NonZeroU32>,
-}
-
-impl Seats {
-    fn add(&mut self, waker: Waker) -> NonZeroU32 {
-        if let Some(id) = self.vacant.pop() {
-            self.wakers[id.get() as usize - 1] = Some(waker);
-            return id;
-        }
-        self.wakers.push(Some(waker));
-        NonZeroU32::MIN.saturating_add(self.wakers.len() as u32 - 1)
-    }
-
-    #[must_use]
-    fn remove(&mut self, id: NonZeroU32) -> Option<Waker> {
-        let waker = self.wakers.get_mut(id.get() as usize - 1)?.take();
-        self.vacant.push(id);
-        waker
-    }
-}
+/// Which seat it is: where it lies, because it does not move.
+type Id = usize;
 
 /// What a seat gets when it asks for an item.
-enum Next<T> {
-    Item(u64, T),
+enum Next<N, T> {
+    Item(N, T),
     Wait,
     Over,
 }
@@ -127,7 +105,6 @@ where
             function,
             sink,
             items: Mutex::new(Items { source, over: false, cut_off: false, waiter: None }),
-            seats: Mutex::default(),
             count: AtomicUsize::new(0),
             queued: AtomicUsize::new(0),
             begun: AtomicUsize::new(0),
@@ -142,7 +119,7 @@ where
     pub(super) fn seat(self: &Arc<Self>) -> Seat<S, F, Fut, K> {
         self.count.fetch_add(1, Ordering::Relaxed);
         self.queued.fetch_add(1, Ordering::Relaxed);
-        Seat { pull: Arc::clone(self), item: None, number: 0, id: None, own: false }
+        Seat { pull: Arc::clone(self), item: None, number: None, own: false, begun: false }
     }
 
     /// A seat in the place of whoever pulls.
@@ -157,7 +134,7 @@ where
         Job::bare(self.seat(), self.origin)
     }
 
-    fn next(&self, seat: NonZeroU32, context: &Context<'_>) -> Next<S::Item> {
+    fn next(&self, seat: Id, context: &Context<'_>) -> Next<K::Number, S::Item> {
         let mut items = lock(&self.items);
         items.keep_waker(seat, context.waker());
         if items.over || self.stop.load(Ordering::Relaxed) {
@@ -234,8 +211,8 @@ where
     /// Has every seat dropped.
     pub(super) fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
-        let seats = std::mem::take(&mut *lock(&self.seats));
-        seats.wakers.into_iter().flatten().for_each(Waker::wake);
+        // With everybody else: this is rare, and to know the seats would cost memory for each.
+        self.engine.work().nudge();
     }
 
     /// Ready when no seat is left that has an item or could get one. Those in the line find out when
@@ -250,24 +227,29 @@ where
         if left.load(Ordering::Acquire) == 0 { Poll::Ready(()) } else { Poll::Pending }
     }
 
-    fn settle(&self, waker: &Waker) -> NonZeroU32 {
-        self.queued.fetch_sub(1, Ordering::Relaxed);
-        self.begun.fetch_add(1, Ordering::Relaxed);
-        lock(&self.seats).add(waker.clone())
+    /// Whether there may be items, and no seat to take them: those in the line may never get a place, if
+    /// whoever pulls has it.
+    pub(super) fn needs_seat(&self) -> bool {
+        // Acquire: pairs with the AcqRel in `leave`.
+        self.begun.load(Ordering::Acquire) == 0 && !lock(&self.items).over
     }
 
-    fn leave(&self, id: Option<NonZeroU32>) {
+    fn settle(&self) {
+        self.queued.fetch_sub(1, Ordering::Relaxed);
+        self.begun.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn leave(&self, seat: Id, begun: bool) {
+        let mut items = lock(&self.items);
+        let waits = items.waiter.as_ref().is_some_and(|(waiting, _)| *waiting == seat);
+        let waiter = if waits { items.waiter.take() } else { None };
+        drop(items);
+        drop(waiter);
         // AcqRel: the last one sees what the others have done.
-        let last_begun = match id {
-            Some(id) => {
-                drop(lock(&self.seats).remove(id));
-                self.begun.fetch_sub(1, Ordering::AcqRel) == 1
-            }
-            None => {
-                self.queued.fetch_sub(1, Ordering::Relaxed);
-                false
-            }
-        };
+        let last_begun = begun && self.begun.fetch_sub(1, Ordering::AcqRel) == 1;
+        if !begun {
+            self.queued.fetch_sub(1, Ordering::Relaxed);
+        }
         if self.count.fetch_sub(1, Ordering::AcqRel) == 1 || last_begun {
             let waker = lock(&self.end).take();
             waker.into_iter().for_each(Waker::wake);
@@ -286,7 +268,7 @@ impl<S: PollItems> Items<S> {
 
 impl<S> Items<S> {
     /// One seat waits; others have no use for their place.
-    fn wait<T>(&mut self, seat: NonZeroU32, waker: &Waker) -> Next<T> {
+    fn wait<N, T>(&mut self, seat: Id, waker: &Waker) -> Next<N, T> {
         match &self.waiter {
             Some((waiting, _)) if *waiting != seat => Next::Over,
             Some(_) => Next::Wait,
@@ -298,7 +280,7 @@ impl<S> Items<S> {
     }
 
     /// A seat that waits may be polled by somebody else than before.
-    fn keep_waker(&mut self, seat: NonZeroU32, waker: &Waker) {
+    fn keep_waker(&mut self, seat: Id, waker: &Waker) {
         if let Some((waiting, kept)) = &mut self.waiter
             && *waiting == seat
         {
@@ -324,11 +306,12 @@ pin_project! {
         pull: Arc<Pull<S, F, K>>,
         #[pin]
         item: Option<Fut>,
-        number: u64,
+        // Of the item's result.
+        number: Option<K::Number>,
         // Its place is somebody else's, so it has none to give up.
         own: bool,
-        // Its place among the wakers, from its first poll on.
-        id: Option<NonZeroU32>,
+        // It has been polled.
+        begun: bool,
     }
 
     impl<S, F, Fut, K> PinnedDrop for Seat<S, F, Fut, K>
@@ -344,13 +327,13 @@ pin_project! {
         K: Sink,
     {
         fn drop(this: Pin<&mut Self>) {
+            let id = std::ptr::from_ref(this.as_ref().get_ref()).addr();
             let mut this = this.project();
-            let cut_off = this.item.is_some();
             contain(|| this.item.set(None));
-            if cut_off {
-                this.pull.sink.deliver(*this.number, Err(JoinError::Cancelled));
+            if let Some(number) = this.number.take() {
+                this.pull.sink.deliver(number, Err(JoinError::Cancelled));
             }
-            this.pull.leave(this.id.take());
+            this.pull.leave(id, *this.begun);
         }
     }
 }
@@ -365,9 +348,12 @@ where
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let id = std::ptr::from_ref(self.as_ref().get_ref()).addr();
         let mut this = self.project();
         let pull = &*this.pull;
-        let id = *this.id.get_or_insert_with(|| pull.settle(context.waker()));
+        if !std::mem::replace(this.begun, true) {
+            pull.settle();
+        }
         for _ in 0..ITEMS_PER_POLL {
             if pull.stop.load(Ordering::Relaxed) {
                 return Poll::Ready(());
@@ -380,7 +366,9 @@ where
                 };
                 // What it owns is gone before its result shows.
                 contain(|| this.item.set(None));
-                pull.sink.deliver(*this.number, result);
+                if let Some(number) = this.number.take() {
+                    pull.sink.deliver(number, result);
+                }
                 if !*this.own && pull.is_in_the_way() {
                     // It comes again when its turn has come; a closed pool has none for it.
                     drop(pull.engine.submit(pull.job(), Patience::Until(None)));
@@ -396,7 +384,7 @@ where
             };
             match catch_unwind(AssertUnwindSafe(|| (pull.function)(item))) {
                 Ok(future) => {
-                    *this.number = number;
+                    *this.number = Some(number);
                     this.item.set(Some(future));
                 }
                 Err(payload) => pull.sink.deliver(number, Err(panicked(payload, pull.origin))),
