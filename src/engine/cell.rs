@@ -53,12 +53,38 @@ pub(crate) trait Errand: Future<Output = End> + Send {
 }
 
 /// See the module's first lines.
-pub(crate) struct Cell<F> {
+pub(crate) struct Cell<F, K = NoStock> {
     header: Header,
     /// Locked for as long as it is polled; nobody ever waits for it.
     body: Mutex<Option<F>>,
-    /// Where it goes when it is over, to be used again.
-    stock: Option<Weak<Stock<F>>>,
+    /// Where it goes when it is over.
+    stock: K,
+}
+
+/// What becomes of a cell whose future is over.
+pub(crate) trait Keeps<F>: Send + Sync + Sized {
+    /// Keeps it to be used again, or gives it back.
+    fn keep(cell: Arc<Cell<F, Self>>) -> Option<Arc<Cell<F, Self>>>;
+}
+
+/// It is used once.
+pub(crate) struct NoStock;
+
+impl<F> Keeps<F> for NoStock {
+    fn keep(cell: Arc<Cell<F, Self>>) -> Option<Arc<Cell<F, Self>>> {
+        Some(cell)
+    }
+}
+
+/// It goes back to its stock, if that is still there.
+pub(crate) struct FromStock<F>(Weak<Stock<F>>);
+
+impl<F: Send> Keeps<F> for FromStock<F> {
+    fn keep(cell: Arc<Cell<F, Self>>) -> Option<Arc<Cell<F, Self>>> {
+        let Some(stock) = cell.stock.0.upgrade() else { return Some(cell) };
+        lock(&stock).push(cell);
+        None
+    }
 }
 
 /// What a future without a handle has panicked with, and where it was submitted.
@@ -68,7 +94,7 @@ pub(crate) struct Panic {
 }
 
 /// Cells that wait for their next future.
-pub(crate) type Stock<F> = Mutex<Vec<Arc<Cell<F>>>>;
+pub(crate) type Stock<F> = Mutex<Vec<Arc<Cell<F, FromStock<F>>>>>;
 
 /// A cell of whatever future.
 pub(crate) trait Runnable: Any + Send + Sync {
@@ -261,18 +287,7 @@ pub(crate) fn abandon(cell: &Arc<dyn Runnable>) -> End {
 
 impl<F: Errand + 'static> Cell<F> {
     pub(crate) fn new(body: F) -> Arc<Self> {
-        Arc::new(Cell { header: Header::new(), body: Mutex::new(Some(body)), stock: None })
-    }
-
-    /// A cell from the stock, or a new one for it.
-    pub(crate) fn from_stock(stock: &Arc<Stock<F>>, body: F) -> Arc<Self> {
-        let kept = lock(stock).pop();
-        let Some(cell) = kept else {
-            let stock = Some(Arc::downgrade(stock));
-            return Arc::new(Cell { header: Header::new(), body: Mutex::new(Some(body)), stock });
-        };
-        *lock(&cell.body) = Some(body);
-        cell
+        Arc::new(Cell { header: Header::new(), body: Mutex::new(Some(body)), stock: NoStock })
     }
 
     /// Takes out what has never been polled.
@@ -281,7 +296,20 @@ impl<F: Errand + 'static> Cell<F> {
     }
 }
 
-impl<F: Errand + 'static> Runnable for Cell<F> {
+impl<F: Errand + 'static> Cell<F, FromStock<F>> {
+    /// A cell from the stock, or a new one for it.
+    pub(crate) fn from_stock(stock: &Arc<Stock<F>>, body: F) -> Arc<Self> {
+        let kept = lock(stock).pop();
+        let Some(cell) = kept else {
+            let stock = FromStock(Arc::downgrade(stock));
+            return Arc::new(Cell { header: Header::new(), body: Mutex::new(Some(body)), stock });
+        };
+        *lock(&cell.body) = Some(body);
+        cell
+    }
+}
+
+impl<F: Errand + 'static, K: Keeps<F> + 'static> Runnable for Cell<F, K> {
     fn header(&self) -> &Header {
         &self.header
     }
@@ -331,9 +359,7 @@ impl<F: Errand + 'static> Runnable for Cell<F> {
     }
 
     fn put_away(self: Arc<Self>) -> Option<Arc<dyn Runnable>> {
-        let Some(stock) = self.stock.as_ref().and_then(Weak::upgrade) else { return Some(self) };
-        lock(&stock).push(self);
-        None
+        K::keep(self).map(|cell| cell as Arc<dyn Runnable>)
     }
 
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
@@ -341,7 +367,7 @@ impl<F: Errand + 'static> Runnable for Cell<F> {
     }
 }
 
-impl<F: Errand + 'static> Wake for Cell<F> {
+impl<F: Errand + 'static, K: Keeps<F> + 'static> Wake for Cell<F, K> {
     fn wake(self: Arc<Self>) {
         self.header.wake();
     }

@@ -40,8 +40,6 @@ struct State {
     ready: VecDeque<u32>,
     /// The seats of those that have taken others in.
     seats: HashMap<u32, Arc<Seat>>,
-    /// Empty: what the inbox gets for what is taken out of it.
-    spare: Vec<u32>,
 }
 
 #[derive(Default)]
@@ -258,9 +256,15 @@ impl List {
         if inbox.woken.is_empty() {
             return;
         }
-        std::mem::swap(&mut inbox.woken, &mut state.spare);
-        drop(inbox);
-        state.ready.extend(state.spare.drain(..));
+        if state.ready.is_empty() {
+            // They change places, and nothing is copied.
+            let empty = Vec::from(std::mem::take(&mut state.ready));
+            let woken = std::mem::replace(&mut inbox.woken, empty);
+            drop(inbox);
+            state.ready = VecDeque::from(woken);
+        } else {
+            state.ready.extend(inbox.woken.drain(..));
+        }
     }
 
     pub(crate) fn has_ready(&self) -> bool {
@@ -327,7 +331,7 @@ impl List {
         if is_empty && state.cells.len() > 1024 {
             let (cells, vacant) =
                 (std::mem::take(&mut state.cells), std::mem::take(&mut state.vacant));
-            (state.ready, state.spare, inbox.woken) = Default::default();
+            (state.ready, inbox.woken) = Default::default();
             drop((inbox, state));
             drop((cells, vacant));
         } else {
