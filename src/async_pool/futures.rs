@@ -9,7 +9,7 @@ use tokio::runtime::Handle;
 
 use super::runtime::{self, MOST_TASKS};
 use crate::engine::{
-    Awaited, Begin, Board, Cell, Departure, Drives, End, Engine, Hands, List, Parcel, Rested,
+    Awaited, Bare, Begin, Board, Cell, Departure, Drives, End, Engine, Hands, List, Parcel, Rested,
     Runnable, Unpack, Watched, Work,
 };
 use crate::error::{Refused, SubmitError};
@@ -71,7 +71,7 @@ impl Job {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        Job::Bare(Cell::new(Watched::<Futures, Packed<F>, F>::new(future, None, origin)))
+        Job::Bare(Cell::new(Bare::new(future, origin)))
     }
 
     /// A future with a handle.
@@ -90,7 +90,7 @@ impl Job {
         F::Output: Send + 'static,
     {
         let Job::Bare(cell) = self else { return None };
-        let cell = cell.into_any().downcast::<Cell<Watched<Futures, Packed<F>, F>>>().ok()?;
+        let cell = cell.into_any().downcast::<Cell<Bare<F>>>().ok()?;
         cell.take()?.into_future()
     }
 }

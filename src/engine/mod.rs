@@ -36,6 +36,8 @@ mod seat; // .. and lets one await another
 mod rested; // .. which goes on elsewhere if that one leaves
 #[cfg(any(feature = "tokio", loom))]
 mod watched; // .. what a cell holds
+#[cfg(feature = "tokio")]
+mod bare; // .. if there is no handle
 
 #[cfg(all(test, not(loom)))]
 mod decisions;
@@ -79,6 +81,7 @@ pub(crate) use self::sync::Padded;
 pub(crate) use self::worker::{Kind, inside, start_thread};
 #[cfg(feature = "tokio")]
 pub(crate) use self::{
+    bare::Bare,
     cell::{Cell, Runnable, Stock},
     driver::{Begin, Driver, Drives, Turn},
     entry::Departure,
