@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 struct Counting;
 
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+static FREED: AtomicU64 = AtomicU64::new(0);
 
 // SAFETY: it does what the system's allocator does.
 unsafe impl GlobalAlloc for Counting {
@@ -19,6 +20,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        FREED.fetch_add(1, Ordering::Relaxed);
         // SAFETY: the caller keeps the same promises, and `pointer` comes from `System`.
         unsafe { System.dealloc(pointer, layout) }
     }
@@ -32,8 +34,17 @@ pub fn allocations() -> u64 {
     ALLOCATIONS.load(Ordering::SeqCst)
 }
 
+/// How many of them have not been freed.
+#[allow(dead_code, reason = "not every test needs it")]
+pub fn live() -> u64 {
+    // In this order: what is freed was allocated before.
+    let freed = FREED.load(Ordering::SeqCst);
+    allocations() - freed
+}
+
 /// So many tasks made `count` allocations: `each` for every one of them, and a few beside that. A wake-up
 /// costs one, and how many of these there are is up to the machine.
+#[allow(dead_code, reason = "not every test needs it")]
 #[track_caller]
 pub fn assert_costs(each: u64, tasks: u64, count: u64) {
     println!("{count} allocations for {tasks} tasks");
