@@ -85,14 +85,6 @@ impl<T: Send + 'static, R: Send + 'static> Calls<T, R> {
     }
 }
 
-impl<T: Send + 'static, R: Send + 'static> Drop for Calls<T, R> {
-    fn drop(&mut self) {
-        // What was given back to the line is of no stock, and holds the lists that hold what is left of
-        // it. No driver is left that could bring more.
-        self.board.remains().free();
-    }
-}
-
 impl<T: Send + 'static, R: Send + 'static> Work for Calls<T, R> {
     type Job = Job<T, R>;
 

@@ -64,14 +64,6 @@ impl Futures {
     }
 }
 
-impl Drop for Futures {
-    fn drop(&mut self) {
-        // A cell holds its list, and the lists hold what is left of cells: neither would ever go. No
-        // driver is left that could bring more.
-        self.board.remains().free();
-    }
-}
-
 impl Job {
     /// A future without a handle.
     pub(crate) fn bare<F>(future: F, origin: &'static Location<'static>) -> Self

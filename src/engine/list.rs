@@ -149,6 +149,14 @@ impl Board {
     }
 }
 
+impl Drop for Board {
+    fn drop(&mut self) {
+        // A cell holds its list, and the lists hold what is left of cells: neither would ever go. No driver
+        // is left that could bring more.
+        self.others.remains.free();
+    }
+}
+
 impl List {
     pub(crate) fn number(&self) -> usize {
         self.number
