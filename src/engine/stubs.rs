@@ -1,14 +1,19 @@
-//! What the tests of the driver and of its list share: a future, and a waker that counts.
+//! What the tests of drivers, lists and the lookout share: a future, an engine without a runtime, and a
+//! waker that counts.
 
 use std::future::Future;
+use std::io;
 use std::panic::Location;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake};
 
-use super::cell::Errand;
+use super::cell::{Errand, Runnable};
+use super::driver::{Begin, Drives};
+use super::list::{Board, List};
 use super::run::{Counts, End};
+use super::{Engine, Hands, Hooks, Settings, Work};
 
 /// A future that does in each poll what the script says.
 pub(crate) fn errand<S>(script: S) -> impl Errand
@@ -38,6 +43,62 @@ impl<S: FnMut(&mut Context<'_>) -> Poll<End> + Send + Unpin> Errand for Scripted
     fn end_by_drop(&self) -> End {
         End::Cancelled
     }
+}
+
+/// Futures whose drivers are turned by hand.
+pub(crate) struct ByHand(Arc<Board>);
+
+impl Work for ByHand {
+    type Job = Arc<dyn Runnable>;
+
+    const MOST: usize = 1000;
+
+    fn hands(&self) -> Hands {
+        Hands::Drivers(self.0.drivers())
+    }
+
+    fn start(_: &Arc<Engine<Self>>, _: usize) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn kill(job: &Self::Job) -> bool {
+        job.kill()
+    }
+
+    fn is_ghost(_: &Self::Job) -> bool {
+        false
+    }
+
+    fn origin(_: &Self::Job) -> Option<&'static Location<'static>> {
+        None
+    }
+}
+
+impl Drives for ByHand {
+    fn board(&self) -> &Arc<Board> {
+        &self.0
+    }
+
+    fn begin(_: &Arc<Engine<Self>>, _: &Arc<List>, job: Self::Job) -> Begin {
+        Begin::Cell(job)
+    }
+}
+
+pub(crate) fn engine(drivers: usize, capacity: usize) -> Arc<Engine<ByHand>> {
+    let settings = Settings {
+        capacity,
+        minimum: 0,
+        queue: 100,
+        waiters: usize::MAX,
+        keep_alive: None,
+        growth: None,
+        preallocate: false,
+        name: "by hand".into(),
+        stack_size: None,
+        hooks: Hooks::default(),
+        faults: None,
+    };
+    Engine::new(settings, ByHand(Arc::new(Board::new(drivers))))
 }
 
 /// Counts how often a driver was woken.

@@ -1,10 +1,13 @@
 //! Drivers: what they take, when they may go, and what is left when they are lost.
 
+use std::sync::Arc;
+use std::task::Waker;
+
 use super::super::crew::{Acts, Hands};
 use super::super::drive::{Has, Refill};
 use super::super::roster::Duty;
 use super::super::run::End;
-use super::super::wait::this_thread;
+use super::super::wait::{Verdict, Waiter, this_thread};
 use super::Trial;
 
 /// A crew of drivers, as many as there may be.
@@ -110,4 +113,43 @@ fn nobody_is_called_while_one_driver_is_enough_and_at_work() {
     assert_eq!(called(true, Duty::Engaged), 0);
     assert_eq!(called(false, Duty::Engaged), 1, "it may be stuck");
     assert_eq!(called(true, Duty::Leaving), 1, "nobody else is there");
+}
+
+/// Has tasks run and end until so many places are free.
+fn free_places(trial: &mut Trial, count: usize) {
+    for _ in 0..count {
+        trial.crew.line.pop();
+        trial.crew.line.end();
+    }
+}
+
+/// A full crew, and a future that waits for a place.
+fn with_waiter() -> (Trial, Arc<Waiter>) {
+    let (mut trial, waiter) = (drivers(1, 1), Waiter::future(Waker::noop()));
+    // It has no room for them, so they stay in the line.
+    trial.crew.line.begin_driven(1);
+    (0..trial.crew.limits.queue).for_each(|job| trial.crew.line.push(job as u32));
+    trial.crew.queue_up(Arc::clone(&waiter), None);
+    (trial, waiter)
+}
+
+#[test]
+fn a_driver_that_has_something_to_poll_serves_in_bulk() {
+    let (mut trial, waiter) = with_waiter();
+    free_places(&mut trial, 499);
+    refill(&mut trial, Has::Ready);
+    assert_eq!(waiter.verdict(), None, "it comes again before the line is empty");
+    free_places(&mut trial, 1);
+    refill(&mut trial, Has::Ready);
+    assert_eq!(waiter.verdict(), Some(Verdict::Granted), "half of the queue is free");
+}
+
+#[test]
+fn a_driver_that_has_nothing_to_poll_lets_in_whoever_fits() {
+    let (mut trial, waiter) = with_waiter();
+    refill(&mut trial, Has::Waiting);
+    assert_eq!(waiter.verdict(), None, "there is no place");
+    free_places(&mut trial, 1);
+    refill(&mut trial, Has::Waiting);
+    assert_eq!(waiter.verdict(), Some(Verdict::Granted));
 }

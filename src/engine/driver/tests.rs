@@ -1,70 +1,13 @@
+mod stint;
+
 use std::cell::Cell as Counter;
-use std::io;
-use std::panic::Location;
 use std::task::{Poll, Waker};
 
 use super::super::cell::Cell;
 use super::super::roster::Duty;
-use super::super::stubs::{Bell, errand};
+use super::super::stubs::{Bell, ByHand, engine, errand};
 use super::super::sync::atomic::AtomicUsize;
-use super::super::{Hands, Hooks, Settings};
 use super::*;
-
-/// Futures whose drivers are turned by hand.
-struct ByHand(Arc<Board>);
-
-impl Work for ByHand {
-    type Job = Arc<dyn Runnable>;
-
-    const MOST: usize = 1000;
-
-    fn hands(&self) -> Hands {
-        Hands::Drivers(self.0.drivers())
-    }
-
-    fn start(_: &Arc<Engine<Self>>, _: usize) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn kill(job: &Self::Job) -> bool {
-        job.kill()
-    }
-
-    fn is_ghost(_: &Self::Job) -> bool {
-        false
-    }
-
-    fn origin(_: &Self::Job) -> Option<&'static Location<'static>> {
-        None
-    }
-}
-
-impl Drives for ByHand {
-    fn board(&self) -> &Arc<Board> {
-        &self.0
-    }
-
-    fn begin(_: &Arc<Engine<Self>>, _: &Arc<List>, job: Self::Job) -> Begin {
-        Begin::Cell(job)
-    }
-}
-
-fn engine(drivers: usize, capacity: usize) -> Arc<Engine<ByHand>> {
-    let settings = Settings {
-        capacity,
-        minimum: 0,
-        queue: 100,
-        waiters: usize::MAX,
-        keep_alive: None,
-        growth: None,
-        preallocate: false,
-        name: "by hand".into(),
-        stack_size: None,
-        hooks: Hooks::default(),
-        faults: None,
-    };
-    Engine::new(settings, ByHand(Arc::new(Board::new(drivers))))
-}
 
 fn driver(engine: &Arc<Engine<ByHand>>) -> Driver<ByHand> {
     let me = engine.lock().roster.add(Duty::Called);
@@ -111,6 +54,7 @@ fn a_turn_ends_when_its_time_is_over() {
     assert_eq!(short_turn(&mut driver, 3), Turn::Yield);
     assert_eq!(done.load(Ordering::Relaxed), POLLS_PER_REFILL + 3);
     assert_eq!(driver.stride, 1, "polls are long, so it looks after each one");
+    assert_eq!(engine.lock().roster.duty(driver.me), Duty::Engaged, "it has something to poll");
 }
 
 #[test]
@@ -167,12 +111,21 @@ fn a_driver_that_is_stuck_is_helped_by_one_that_has_enough_to_do() {
 fn a_driver_does_not_step_back_if_it_is_needed() {
     let engine = engine(2, 10);
     let (mut first, mut second) = (driver(&engine), driver(&engine));
+    // A waker that is the same each time: it would not step back with one that is news.
+    let waker = Waker::from(Arc::new(Bell::default()));
+    let mut second_turn = || second.turn(&Context::from_waker(&waker), || ());
+    let done = push(&engine, 3);
+    assert_eq!(short_turn(&mut first, 1), Turn::Yield);
+    assert_eq!(second_turn(), Turn::Sleep, "it has polled the future to its end");
     push(&engine, usize::MAX);
     assert_eq!(short_turn(&mut first, 1), Turn::Yield);
-    assert_eq!(short_turn(&mut second, 1), Turn::Yield);
     engine.let_one_drive(true);
-    engine.close();
-    assert_eq!(short_turn(&mut second, 1), Turn::Yield, "it may have to leave");
+    engine.lock().closed = true;
+    assert_eq!(second_turn(), Turn::Yield, "it may have to leave");
+    engine.lock().closed = false;
+    assert_eq!(second_turn(), Turn::Sleep);
+    assert_eq!(done.load(Ordering::Relaxed), 3);
+    assert_eq!(short_turn(&mut first, 1), Turn::Yield, "it is the only one");
     drop((first, second));
 }
 
@@ -181,6 +134,7 @@ fn new_tasks_are_taken_in_the_middle_of_a_turn() {
     let engine = engine(1, 10);
     let (mut driver, old, polls) = (driver(&engine), push(&engine, 1000), Counter::new(0));
     let (mut new, mut begun) = (None, None);
+    driver.times = (Duration::MAX, Duration::MAX);
     driver.turn(&Context::from_waker(Waker::noop()), || {
         polls.set(polls.get() + 1);
         if polls.get() == 5 {
@@ -218,6 +172,7 @@ fn a_driver_that_leaves_has_no_place_in_the_crew() {
     engine.close();
     assert_eq!(turn(&mut driver), Turn::Leave);
     assert_eq!(engine.lock().roster.workers(), 0);
+    assert!(!engine.work().board().is_up());
 }
 
 #[test]
@@ -238,6 +193,8 @@ fn a_place_is_given_away_at_once_if_somebody_sleeps_who_could_take_it() {
 #[test]
 #[cfg(feature = "tokio")]
 fn a_future_that_has_panicked_is_gone_and_says_where_it_was_submitted() {
+    use std::panic::Location;
+
     use crate::async_pool::futures::Job;
 
     let (here, owned) = (Location::caller(), Arc::new(()));

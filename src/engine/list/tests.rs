@@ -1,3 +1,5 @@
+mod one;
+
 use std::task::Poll;
 
 use super::super::cell::{self, Cell, Errand, Polled};
