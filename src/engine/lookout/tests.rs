@@ -230,3 +230,13 @@ fn a_lookout_is_there_once_and_only_for_several_drivers() {
     assert_eq!(lookouts(3, false), 1);
     assert_eq!(lookouts(2, true), 0);
 }
+
+#[test]
+fn whoever_submits_asks_anew_who_is_to_be_called_when_that_changes() {
+    let engine = engine(2, 10);
+    for one in [true, false] {
+        engine.lock().roster.quiet = true;
+        engine.let_one_drive(one);
+        assert!(!engine.lock().roster.quiet);
+    }
+}
