@@ -168,7 +168,10 @@ impl List {
         let mut inbox = lock(&self.inbox);
         self.wake_up(&mut inbox);
         self.set_up(&mut inbox, true);
-        if inbox.waker.as_ref().is_some_and(|kept| kept.will_wake(waker)) {
+        // `will_wake` may deny that a waker is the clone of another. Two with the same data are of the
+        // same runtime task, because the one that is kept keeps it alive.
+        let is_same = |kept: &Waker| kept.data() == waker.data() || kept.will_wake(waker);
+        if inbox.waker.as_ref().is_some_and(is_same) {
             return false;
         }
         let old = inbox.waker.replace(waker.clone());
