@@ -9,7 +9,7 @@ use tokio::runtime::Handle;
 
 use super::runtime::{self, MOST_TASKS};
 use crate::engine::{
-    Awaited, Begin, Board, Cell, Counts, Departure, Drives, End, Engine, Hands, List, Parcel,
+    Awaited, Bare, Begin, Board, Cell, Counts, Departure, Drives, End, Engine, Hands, List, Parcel,
     Rested, Runnable, Slip, Stock, Unpack, Watched, Work,
 };
 use crate::error::{JoinError, Refused, SubmitError, TaskPanic};
@@ -39,6 +39,11 @@ pub(crate) enum Job<T: Send + 'static, R: Send + 'static> {
     Resumed(Rested),
 }
 
+/// One stock for each driver.
+fn stocks<F>(board: &Board) -> Vec<Arc<Stock<F>>> {
+    (0..board.drivers()).map(|_| Arc::default()).collect()
+}
+
 impl<T: Send + 'static, R: Send + 'static> Calls<T, R> {
     pub(super) fn new<F, Fut>(runtime: Handle, function: F) -> Self
     where
@@ -47,13 +52,19 @@ impl<T: Send + 'static, R: Send + 'static> Calls<T, R> {
     {
         let board = Arc::new(Board::new(runtime::drivers(&runtime)));
         // A cell belongs to one driver for good, so each has its own stock of them.
-        let stocks: Vec<Arc<Stock<Watched<Self, T, Fut>>>> =
-            (0..board.drivers()).map(|_| Arc::default()).collect();
+        let bare: Vec<Arc<Stock<Bare<Fut>>>> = stocks(&board);
+        let watched: Vec<Arc<Stock<Watched<Self, T, Fut>>>> = stocks(&board);
         let make: Make<T, R> = Box::new(move |list, argument, parcel, origin| {
-            let watched = Watched::new(function(argument), parcel, origin);
-            match list {
-                Some(list) => Cell::from_stock(&stocks[list.number()], watched),
-                None => Cell::new(watched),
+            let future = function(argument);
+            match (list, parcel) {
+                (Some(list), None) => {
+                    Cell::from_stock(&bare[list.number()], Bare::new(future, origin))
+                }
+                (Some(list), parcel) => {
+                    let future = Watched::new(future, parcel, origin);
+                    Cell::from_stock(&watched[list.number()], future)
+                }
+                (None, parcel) => Cell::new(Watched::new(future, parcel, origin)),
             }
         });
         Calls { make, runtime, board }
