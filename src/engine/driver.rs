@@ -3,15 +3,18 @@
 //! It knows nothing of the runtime that runs it: that calls [`Driver::turn`], and calls it again when
 //! the driver is woken.
 
+mod stint;
+
 use std::sync::Arc;
 use std::task::Context;
 use std::time::{Duration, Instant};
 
+use self::stint::Stint;
 use super::cell::{self, Polled, Runnable};
 use super::crew::Acts;
 use super::drive::{Has, Refill};
 use super::list::{Board, List};
-use super::lookout::{self, Tempo};
+use super::lookout;
 use super::run::{Counts, End};
 use super::sync::atomic::{AtomicU8, Ordering};
 use super::sync::now;
@@ -84,50 +87,6 @@ pub(crate) struct Driver<W: Drives> {
     helps: bool,
     /// .. and gets the next poll.
     others_turn: bool,
-}
-
-/// What a driver does in one turn. Every so many polls, which is a stride, it looks at the line and at
-/// the clock. Where polls are long it does so after each one.
-struct Stint {
-    since: Instant,
-    /// As of the last stride.
-    now: Instant,
-    polls: usize,
-    stride: usize,
-    /// The polls of this stride.
-    strode: usize,
-}
-
-impl Stint {
-    fn begin(stride: usize) -> Self {
-        let now = now();
-        Stint { since: now, now, polls: 0, stride, strode: 0 }
-    }
-
-    /// One more poll. True at the end of a stride.
-    fn has_polled(&mut self) -> bool {
-        self.strode += 1;
-        self.strode >= self.stride
-    }
-
-    /// At the end of a stride: whether the turn has taken long enough.
-    fn is_over(&mut self, tempo: &Tempo, turn: Duration) -> bool {
-        self.now = now();
-        let time = self.now - self.since;
-        self.count(tempo);
-        tempo.note(self.polls, time);
-        let is_over = time >= turn;
-        self.stride = match is_over && self.polls < POLLS_PER_REFILL {
-            true => 1,
-            false => (2 * self.stride).min(POLLS_PER_REFILL),
-        };
-        is_over
-    }
-
-    fn count(&mut self, tempo: &Tempo) {
-        tempo.count_polls(self.strode);
-        self.polls += std::mem::take(&mut self.strode);
-    }
 }
 
 /// Whether a driver has begun to work. One that is dropped before is told to whoever started it, who

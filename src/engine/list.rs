@@ -9,6 +9,8 @@
 //! [`lookout`](super::lookout). Then the others sleep, whatever is ready, and whoever is up serves
 //! all lists.
 
+mod board;
+
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, OnceLock, Weak};
 use std::task::Waker;
@@ -19,6 +21,8 @@ use super::remains::Remains;
 use super::seat::Seat;
 use super::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use super::sync::{Mutex, MutexGuard, Padded, lock};
+
+pub(crate) use self::board::Board;
 
 /// See the module's first lines.
 pub(crate) struct List {
@@ -64,97 +68,6 @@ struct Others {
     remains: Padded<Remains>,
     /// A driver was woken to help and has not found anything yet.
     searching: AtomicBool,
-}
-
-/// The lists of all drivers of a pool.
-pub(crate) struct Board {
-    lists: Vec<Arc<List>>,
-    others: Arc<Others>,
-    /// There is a lookout.
-    pub(super) watched: AtomicBool,
-}
-
-impl Board {
-    pub(crate) fn new(drivers: usize) -> Self {
-        let others = Arc::new(Others::default());
-        let list = |number| {
-            let state = Padded(Mutex::new(State::default()));
-            let inbox = Padded(Mutex::new(Inbox::default()));
-            let (called, tempo) = (AtomicBool::new(false), Padded::default());
-            Arc::new(List { number, state, inbox, called, tempo, others: Arc::clone(&others) })
-        };
-        let lists: Vec<Arc<List>> = (0..drivers).map(list).collect();
-        others.lists.get_or_init(|| lists.iter().map(Arc::downgrade).collect());
-        Board { lists, others, watched: AtomicBool::new(false) }
-    }
-
-    pub(crate) fn drivers(&self) -> usize {
-        self.lists.len()
-    }
-
-    pub(crate) fn list(&self, number: usize) -> &Arc<List> {
-        &self.lists[number]
-    }
-
-    /// Wakes every future.
-    pub(crate) fn wake_all(&self) {
-        for list in &self.lists {
-            let cells: Vec<_> = lock(&list.state).cells.iter().flatten().cloned().collect();
-            cells.iter().for_each(|cell| cell.header().wake());
-        }
-    }
-
-    /// Has one driver do it all from now on, or has everybody help again.
-    pub(crate) fn set_one(&self, one: bool) {
-        self.others.one.store(one, Ordering::Relaxed);
-        if one {
-            return;
-        }
-        // First the word, then the look: whoever makes something ready after the look helps itself.
-        for list in &self.lists {
-            if list.has_ready() {
-                list.wake_or_call();
-            }
-        }
-    }
-
-    /// Whether one driver is to be enough, or there is only one.
-    pub(crate) fn is_for_one(&self) -> bool {
-        self.lists.len() == 1 || self.others.one.load(Ordering::Relaxed)
-    }
-
-    /// What is left of ended futures.
-    #[cfg(feature = "tokio")]
-    pub(crate) fn remains(&self) -> &Remains {
-        &self.others.remains
-    }
-
-    pub(crate) fn lists(&self) -> &[Arc<List>] {
-        &self.lists
-    }
-
-    /// Whether a driver is up.
-    pub(crate) fn is_up(&self) -> bool {
-        self.others.up.load(Ordering::Relaxed) > 0
-    }
-
-    pub(crate) fn has_ready(&self) -> bool {
-        self.lists.iter().any(|list| list.has_ready())
-    }
-
-    /// Takes a ready cell off the list of another driver than `number`.
-    pub(crate) fn steal(&self, number: usize) -> Option<Arc<dyn Runnable>> {
-        let count = self.lists.len();
-        (1..count).find_map(|step| self.lists[(number + step) % count].next(None))
-    }
-}
-
-impl Drop for Board {
-    fn drop(&mut self) {
-        // A cell holds its list, and the lists hold what is left of cells: neither would ever go. No driver
-        // is left that could bring more.
-        self.others.remains.free();
-    }
 }
 
 impl List {
@@ -318,7 +231,7 @@ impl List {
         self.others.searching.store(false, Ordering::Relaxed);
         // Of two that step back at once, the second one finds nobody up, and looks.
         let relies = left > 0 && self.others.one.load(Ordering::Relaxed);
-        relies || self.stay_asleep(called, board.lists.iter())
+        relies || self.stay_asleep(called, board.lists().iter())
     }
 
     /// The seat of a cell.
@@ -353,7 +266,7 @@ impl List {
         }
         self.others.sleeping.fetch_add(1, Ordering::Relaxed);
         self.others.searching.store(false, Ordering::Relaxed);
-        self.stay_asleep(called, board.lists.iter().filter(|list| list.number != self.number))
+        self.stay_asleep(called, board.lists().iter().filter(|list| list.number != self.number))
     }
 
     /// The driver is known to sleep. Wakes it again if something is ready on one of these lists.

@@ -4,6 +4,7 @@ use std::cell::Cell as Counter;
 use std::task::{Poll, Waker};
 
 use super::super::cell::Cell;
+use super::super::lookout::Tempo;
 use super::super::roster::Duty;
 use super::super::stubs::{Bell, ByHand, engine, errand};
 use super::super::sync::atomic::AtomicUsize;

@@ -1,0 +1,51 @@
+//! A driver's turn: how long it has been at it, and when it looks up.
+
+use std::time::{Duration, Instant};
+
+use super::super::lookout::Tempo;
+use super::super::sync::now;
+use super::POLLS_PER_REFILL;
+
+/// What a driver does in one turn. Every so many polls, which is a stride, it looks at the line and at
+/// the clock. Where polls are long it does so after each one.
+pub(super) struct Stint {
+    pub(super) since: Instant,
+    /// As of the last stride.
+    pub(super) now: Instant,
+    pub(super) polls: usize,
+    pub(super) stride: usize,
+    /// The polls of this stride.
+    pub(super) strode: usize,
+}
+
+impl Stint {
+    pub(super) fn begin(stride: usize) -> Self {
+        let now = now();
+        Stint { since: now, now, polls: 0, stride, strode: 0 }
+    }
+
+    /// One more poll. True at the end of a stride.
+    pub(super) fn has_polled(&mut self) -> bool {
+        self.strode += 1;
+        self.strode >= self.stride
+    }
+
+    /// At the end of a stride: whether the turn has taken long enough.
+    pub(super) fn is_over(&mut self, tempo: &Tempo, turn: Duration) -> bool {
+        self.now = now();
+        let time = self.now - self.since;
+        self.count(tempo);
+        tempo.note(self.polls, time);
+        let is_over = time >= turn;
+        self.stride = match is_over && self.polls < POLLS_PER_REFILL {
+            true => 1,
+            false => (2 * self.stride).min(POLLS_PER_REFILL),
+        };
+        is_over
+    }
+
+    pub(super) fn count(&mut self, tempo: &Tempo) {
+        tempo.count_polls(self.strode);
+        self.polls += std::mem::take(&mut self.strode);
+    }
+}

@@ -1,0 +1,100 @@
+//! The board: the lists of all drivers of a pool.
+
+use std::sync::Arc;
+
+#[cfg(feature = "tokio")]
+use super::super::remains::Remains;
+use super::super::sync::atomic::{AtomicBool, Ordering};
+use super::super::sync::{Mutex, Padded, lock};
+use super::{Inbox, List, Others, Runnable, State};
+
+/// The lists of all drivers of a pool.
+pub(crate) struct Board {
+    lists: Vec<Arc<List>>,
+    pub(super) others: Arc<Others>,
+    /// There is a lookout.
+    pub(in crate::engine) watched: AtomicBool,
+}
+
+impl Board {
+    pub(crate) fn new(drivers: usize) -> Self {
+        let others = Arc::new(Others::default());
+        let list = |number| {
+            let state = Padded(Mutex::new(State::default()));
+            let inbox = Padded(Mutex::new(Inbox::default()));
+            let (called, tempo) = (AtomicBool::new(false), Padded::default());
+            Arc::new(List { number, state, inbox, called, tempo, others: Arc::clone(&others) })
+        };
+        let lists: Vec<Arc<List>> = (0..drivers).map(list).collect();
+        others.lists.get_or_init(|| lists.iter().map(Arc::downgrade).collect());
+        Board { lists, others, watched: AtomicBool::new(false) }
+    }
+
+    pub(crate) fn drivers(&self) -> usize {
+        self.lists.len()
+    }
+
+    pub(crate) fn list(&self, number: usize) -> &Arc<List> {
+        &self.lists[number]
+    }
+
+    /// Wakes every future.
+    pub(crate) fn wake_all(&self) {
+        for list in &self.lists {
+            let cells: Vec<_> = lock(&list.state).cells.iter().flatten().cloned().collect();
+            cells.iter().for_each(|cell| cell.header().wake());
+        }
+    }
+
+    /// Has one driver do it all from now on, or has everybody help again.
+    pub(crate) fn set_one(&self, one: bool) {
+        self.others.one.store(one, Ordering::Relaxed);
+        if one {
+            return;
+        }
+        // First the word, then the look: whoever makes something ready after the look helps itself.
+        for list in &self.lists {
+            if list.has_ready() {
+                list.wake_or_call();
+            }
+        }
+    }
+
+    /// Whether one driver is to be enough, or there is only one.
+    pub(crate) fn is_for_one(&self) -> bool {
+        self.lists.len() == 1 || self.others.one.load(Ordering::Relaxed)
+    }
+
+    /// What is left of ended futures.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn remains(&self) -> &Remains {
+        &self.others.remains
+    }
+
+    pub(crate) fn lists(&self) -> &[Arc<List>] {
+        &self.lists
+    }
+
+    /// Whether a driver is up.
+    pub(crate) fn is_up(&self) -> bool {
+        self.others.up.load(Ordering::Relaxed) > 0
+    }
+
+    pub(crate) fn has_ready(&self) -> bool {
+        self.lists.iter().any(|list| list.has_ready())
+    }
+
+    /// Takes a ready cell off the list of another driver than `number`.
+    pub(crate) fn steal(&self, number: usize) -> Option<Arc<dyn Runnable>> {
+        let count = self.lists.len();
+        (1..count).find_map(|step| self.lists[(number + step) % count].next(None))
+    }
+}
+
+impl Drop for Board {
+    fn drop(&mut self) {
+        // A cell holds its list, and the lists hold what is left of cells: neither would ever go. No driver
+        // is left that could bring more.
+        self.others.remains.free();
+    }
+}
