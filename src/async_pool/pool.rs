@@ -55,6 +55,8 @@ use crate::handle::JoinHandle;
 /// cannot keep up and all together are faster.
 ///
 /// Each poll has tokio's whole budget of operations, as that of a spawned task would have.
+/// What tokio keeps with a thread stays with it here, too: a future that awaits `yield_now` goes on when that
+/// thread does, so if the next poll there blocks, it waits for the end of that.
 ///
 /// # Tasks that await tasks
 ///
