@@ -8,8 +8,9 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 
 use super::runtime::{self, MOST_TASKS};
+use super::serving::Serving;
 use crate::engine::{
-    Awaited, Bare, Begin, Board, Cell, Counts, Departure, Drives, End, Engine, Hands, List, Parcel,
+    Awaited, Begin, Board, Cell, Counts, Departure, Drives, End, Engine, Hands, List, Parcel,
     Rested, Runnable, Slip, Stock, Unpack, Watched, Work,
 };
 use crate::error::{JoinError, Refused, SubmitError, TaskPanic};
@@ -17,10 +18,18 @@ use crate::handle::JoinHandle;
 
 pub(crate) type Spawned<T, R> = Parcel<Calls<T, R>, T, R>;
 
-/// Makes a cell for a call, on the list of a driver or for somebody who awaits it.
-type Make<T, R> = Box<
-    dyn Fn(Option<&List>, T, Option<Arc<Spawned<T, R>>>, Origin) -> Arc<dyn Runnable> + Send + Sync,
->;
+/// Makes a cell for a call, for whom it is to be.
+type Make<T, R> = Box<dyn Fn(For<'_, T, R>, T, Origin) -> Arc<dyn Runnable> + Send + Sync>;
+
+/// For whom a cell is made.
+enum For<'a, T: Send + 'static, R: Send + 'static> {
+    /// The driver with this list. The call has no handle.
+    Driver(&'a Arc<Engine<Calls<T, R>>>, &'a List),
+    /// .. or it has one.
+    Handle(&'a List, Arc<Spawned<T, R>>),
+    /// Somebody who awaits it.
+    Joiner(Arc<Spawned<T, R>>),
+}
 
 type Origin = &'static Location<'static>;
 
@@ -51,20 +60,22 @@ impl<T: Send + 'static, R: Send + 'static> Calls<T, R> {
         Fut: Future<Output = R> + Send + 'static,
     {
         let board = Arc::new(Board::new(runtime::drivers(&runtime)));
+        let function = Arc::new(function);
         // A cell belongs to one driver for good, so each has its own stock of them.
-        let bare: Vec<Arc<Stock<Bare<Fut>>>> = stocks(&board);
+        let serving: Vec<Arc<Stock<Serving<T, F, Fut>>>> = stocks(&board);
         let watched: Vec<Arc<Stock<Watched<Self, T, Fut>>>> = stocks(&board);
-        let make: Make<T, R> = Box::new(move |list, argument, parcel, origin| {
-            let future = function(argument);
-            match (list, parcel) {
-                (Some(list), None) => {
-                    Cell::from_stock(&bare[list.number()], Bare::new(future, origin))
-                }
-                (Some(list), parcel) => {
-                    let future = Watched::new(future, parcel, origin);
-                    Cell::from_stock(&watched[list.number()], future)
-                }
-                (None, parcel) => Cell::new(Watched::new(future, parcel, origin)),
+        let make: Make<T, R> = Box::new(move |whose, argument, origin| match whose {
+            For::Driver(engine, list) => {
+                let number = list.number();
+                let call = Serving::new(engine, &function, number, (argument, origin));
+                Cell::from_stock(&serving[number], call)
+            }
+            For::Handle(list, parcel) => {
+                let call = Watched::new(function(argument), Some(parcel), origin);
+                Cell::from_stock(&watched[list.number()], call)
+            }
+            For::Joiner(parcel) => {
+                Cell::new(Watched::new(function(argument), Some(parcel), origin))
             }
         });
         Calls { make, runtime, board }
@@ -86,13 +97,44 @@ impl<T: Send + 'static, R: Send + 'static> Calls<T, R> {
             parcel.engine().depart(Departure::Adopted);
         }
         let (work, origin) = (parcel.engine().work(), parcel.origin());
-        let made = catch_unwind(AssertUnwindSafe(|| {
-            (work.make)(list, argument, Some(Arc::clone(parcel)), origin)
-        }));
+        let whose = match list {
+            Some(list) => For::Handle(list, Arc::clone(parcel)),
+            None => For::Joiner(Arc::clone(parcel)),
+        };
+        let made = catch_unwind(AssertUnwindSafe(|| (work.make)(whose, argument, origin)));
         made.map_err(|payload| {
             let panic = TaskPanic::caught(payload, Some(origin));
             parcel.end_driven(Err(JoinError::Panicked(panic)), counts)
         })
+    }
+}
+
+/// What comes after a call without a handle.
+pub(super) enum NextCall<T> {
+    /// This one, in its place.
+    Call(T, Origin),
+    None(End),
+}
+
+impl<T: Send + 'static, R: Send + 'static> Calls<T, R> {
+    /// A call on this list has completed, and can go on with another.
+    pub(super) fn next(engine: &Arc<Engine<Self>>, list: usize) -> NextCall<T> {
+        let list = engine.work().board.list(list);
+        match engine.next_in_place(list) {
+            Ok(Job::Bare(argument, origin)) => NextCall::Call(argument, origin),
+            Ok(job) => {
+                // It has a cell of another kind.
+                match <Self as Drives>::begin(engine, list, job) {
+                    Begin::Cell(cell) => {
+                        list.add(&mut vec![cell]);
+                        list.wake_or_call();
+                    }
+                    Begin::Ended(end) => engine.count_driven(end),
+                }
+                NextCall::None(End::Counted)
+            }
+            Err(end) => NextCall::None(end),
+        }
     }
 }
 
@@ -153,7 +195,8 @@ impl<T: Send + 'static, R: Send + 'static> Drives for Calls<T, R> {
     fn begin(engine: &Arc<Engine<Self>>, list: &Arc<List>, job: Job<T, R>) -> Begin {
         match job {
             Job::Bare(argument, origin) => {
-                Begin::Cell((engine.work().make)(Some(list), argument, None, origin))
+                let whose = For::Driver(engine, list);
+                Begin::Cell((engine.work().make)(whose, argument, origin))
             }
             Job::Spawned(slip) => slip
                 .parcel()

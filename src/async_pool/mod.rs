@@ -5,6 +5,7 @@ mod permit; // .. in a place that is held for them
 pub(crate) mod futures; // .. and what stands in the line for them
 mod fn_pool; // one function, many arguments
 pub(crate) mod calls; // .. and what stands in the line for a call
+mod serving; // .. one after the other in the same cell
 mod build; // what makes both pools
 mod runtime; // who drives them
 mod source; // the items of an iterator or a stream

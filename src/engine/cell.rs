@@ -325,7 +325,6 @@ impl<F: Errand + 'static, K: Keeps<F> + 'static> Runnable for Cell<F, K> {
         let mut body = unsafe { Pin::new_unchecked(&mut *body) };
         // Who has dropped it has counted it.
         let Some(errand) = body.as_mut().as_pin_mut() else { return Ok(Some(End::Counted)) };
-        let origin = errand.origin();
         // It is gone before the lock is free, also by a panic. So it is counted once: by whoever polled
         // it to its end, or by whoever finds it there and drops it.
         match catch_unwind(AssertUnwindSafe(|| errand.poll(context))) {
@@ -335,6 +334,8 @@ impl<F: Errand + 'static, K: Keeps<F> + 'static> Runnable for Cell<F, K> {
                 Ok(Some(end))
             }
             Err(payload) => {
+                // An errand may be at another task by now than when it was polled.
+                let origin = body.as_ref().get_ref().as_ref().and_then(Errand::origin);
                 contain(|| body.set(None));
                 Err(Panic { payload, origin })
             }

@@ -271,23 +271,16 @@ impl<W: Drives> Driver<W> {
 
     /// Counts a task as ended.
     fn note(&self, end: End) {
-        match end {
-            End::Completed => {
-                self.engine.lane.end_driven();
-                self.serve_if_stuck();
-            }
-            End::Panicked | End::Ghost | End::Cancelled => self.engine.count(end, Counts::Driver),
-            // These have been counted.
-            End::Counted | End::CountedPanic => {}
+        self.engine.count_driven(end);
+        if end == End::Completed {
+            self.serve_if_stuck();
         }
     }
 
     /// This driver comes to the lock soon, if the next future does not keep it from that. If somebody
     /// waits for the place that is free now, and nobody else is up to give it to him, it does so at once.
     fn serve_if_stuck(&self) {
-        let lane = &self.engine.lane;
-        let is_wanted = || lane.hurry() || lane.tally().queued(lane.published()) > 0;
-        if self.list.others_sleep() && is_wanted() {
+        if self.list.others_sleep() && self.engine.is_wanted() {
             let mut acts = Acts::default();
             let mut crew = self.engine.lock();
             crew.serve_waiters(&mut acts);
@@ -379,6 +372,48 @@ impl<W: Drives> Driver<W> {
         let mut crew = self.engine.lock();
         let jobs = crew.lose(self.me, &mut acts);
         self.engine.drop_lost(crew, jobs, acts);
+    }
+}
+
+impl<W: Drives> Engine<W> {
+    /// Whether something stands in the line, or somebody waits for a place or the end. Only a hint.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.lane.hurry() || self.lane.tally().queued(self.lane.published()) > 0
+    }
+
+    /// Counts a task that a driver had as ended.
+    pub(crate) fn count_driven(self: &Arc<Self>, end: End) {
+        match end {
+            End::Completed => self.lane.end_driven(),
+            End::Panicked | End::Ghost | End::Cancelled => self.count(end, Counts::Driver),
+            // These have been counted.
+            End::Counted | End::CountedPanic => {}
+        }
+    }
+
+    /// A task on this list has completed: counts it, and takes the next one for its place, so that what
+    /// ran the one can go on with the other. Otherwise it says what is still to be counted.
+    pub(crate) fn next_in_place(self: &Arc<Self>, list: &List) -> Result<W::Job, End> {
+        if !self.is_wanted() {
+            return Err(End::Completed);
+        }
+        // As in `Driver::serve_if_stuck`.
+        let alone = list.others_sleep();
+        let mut acts = Acts::default();
+        let mut crew = self.lock();
+        crew.line.end_driven();
+        if alone {
+            crew.serve_waiters(&mut acts);
+        } else {
+            crew.serve_in_bulk(&mut acts);
+        }
+        let job = crew.take_next();
+        if alone {
+            crew.call_for_help(&mut acts);
+        }
+        drop(crew);
+        self.perform(acts);
+        job.ok_or(End::Counted)
     }
 }
 

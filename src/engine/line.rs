@@ -100,6 +100,13 @@ impl<J> Line<J> {
         self.lane.end_driven();
     }
 
+    /// Takes the first task, which is counted elsewhere. Seals the lane.
+    pub(crate) fn pop_driven(&mut self) -> Option<J> {
+        let job = self.take_sealed(false)?;
+        self.drop_spent();
+        Some(job)
+    }
+
     /// Takes up to `most` tasks, which are counted elsewhere. Seals the lane.
     pub(crate) fn pop_some(&mut self, most: usize, into: &mut Vec<J>) {
         into.extend((0..most).map_while(|_| self.take_sealed(false)));

@@ -132,7 +132,8 @@ impl List {
         }
     }
 
-    fn wake_or_call(&self) {
+    /// Has somebody poll what is ready.
+    pub(crate) fn wake_or_call(&self) {
         self.wake_or_call_with(lock(&self.inbox));
     }
 

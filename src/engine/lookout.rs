@@ -213,8 +213,7 @@ impl<W: Drives> Engine<W> {
             seen.naps += tempo.naps.load(Ordering::Relaxed);
             seen.short &= polls == 0 || tempo.is_short();
         }
-        let is_wanted = || self.lane.hurry() || self.lane.tally().queued(self.lane.published()) > 0;
-        seen.behind = board.is_up() && (board.has_ready() || is_wanted());
+        seen.behind = board.is_up() && (board.has_ready() || self.is_wanted());
         seen
     }
 
