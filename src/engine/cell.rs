@@ -19,7 +19,7 @@ use std::pin::Pin;
 use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Context, Poll, Wake, Waker};
 
-use super::list::List;
+use super::list::{Board, List};
 use super::run::{Counts, End, contain};
 use super::seat::Seat;
 use super::sync::atomic::{AtomicU8, AtomicU32, Ordering};
@@ -141,8 +141,40 @@ loom::thread_local! {
 
 /// What a thread polls: a cell of a list, or one that was taken in and has this seat.
 enum Current {
-    Listed(Arc<dyn Runnable>),
+    /// The cell stands on the list with this number, at this index.
+    Listed(Arc<Board>, Place),
     TakenIn(Arc<Seat>),
+}
+
+/// A driver sets it before each poll, and counts no reference for that.
+type Place = std::cell::Cell<(usize, u32)>;
+
+/// While it lives the thread polls cells of this board.
+pub(crate) fn polls_for(board: &Arc<Board>) -> Polls {
+    Polls(replace_current(Some(Current::Listed(Arc::clone(board), Place::default()))))
+}
+
+/// See [`polls_for`]. What was there before comes back with its end.
+#[must_use]
+pub(crate) struct Polls(Option<Current>);
+
+impl Drop for Polls {
+    fn drop(&mut self) {
+        drop(replace_current(self.0.take()));
+    }
+}
+
+fn replace_current(current: Option<Current>) -> Option<Current> {
+    CURRENT.with(|place| place.replace(current))
+}
+
+/// Says which cell is polled next.
+fn set_place(header: &Header) {
+    CURRENT.with_borrow(|current| {
+        if let (Some(Current::Listed(_, place)), Some(home)) = (current, header.home()) {
+            place.set((home.number(), header.index()));
+        }
+    });
 }
 
 /// Polls a cell for somebody who has taken it in. May panic.
@@ -151,28 +183,20 @@ pub(crate) fn poll_within(
     seat: &Arc<Seat>,
     context: &mut Context<'_>,
 ) -> Option<End> {
-    let polled = as_current(Current::TakenIn(Arc::clone(seat)), || cell.poll(context));
-    polled.unwrap_or_else(|panic| resume_unwind(panic.payload))
-}
-
-fn as_current<R>(current: Current, poll: impl FnOnce() -> R) -> R {
-    struct Restore(Option<Current>);
-    impl Drop for Restore {
-        fn drop(&mut self) {
-            drop(CURRENT.with(|current| current.replace(self.0.take())));
-        }
-    }
-    let _restore = Restore(CURRENT.with(|outer| outer.replace(Some(current))));
-    poll()
+    let _polls = Polls(replace_current(Some(Current::TakenIn(Arc::clone(seat)))));
+    cell.poll(context).unwrap_or_else(|panic| resume_unwind(panic.payload))
 }
 
 /// The seat of the cell that the calling thread polls.
 pub(crate) fn current_seat() -> Option<Arc<Seat>> {
     let seat = |current: &Current| match current {
-        Current::Listed(cell) => Some(cell.header().home()?.seat(cell.header().index())),
-        Current::TakenIn(seat) => Some(Arc::clone(seat)),
+        Current::Listed(board, place) => {
+            let (list, index) = place.get();
+            board.list(list).seat(index)
+        }
+        Current::TakenIn(seat) => Arc::clone(seat),
     };
-    CURRENT.try_with(|current| current.borrow().as_ref().and_then(seat)).ok().flatten()
+    CURRENT.try_with(|current| current.borrow().as_ref().map(seat)).ok().flatten()
 }
 
 impl Header {
@@ -266,8 +290,8 @@ pub(crate) fn poll(
         return Polled::Waits;
     }
     let waker = Arc::clone(cell).waker();
-    let mut poll = || cell.poll(&mut Context::from_waker(&waker));
-    match as_current(Current::Listed(Arc::clone(cell)), || run(&mut poll)) {
+    set_place(header);
+    match run(&mut || cell.poll(&mut Context::from_waker(&waker))) {
         Some(end) => {
             header.set_over();
             Polled::Ended(end)

@@ -143,6 +143,7 @@ impl<W: Drives> Driver<W> {
         let _ = self.begun.rely();
         let engine = Arc::clone(&self.engine);
         let _inside = enter(&engine, Kind::Task);
+        let _polls = cell::polls_for(engine.work.board());
         self.unknown |= self.list.rise(context.waker());
         if self.steps_back() {
             return Turn::Sleep;

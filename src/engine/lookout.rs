@@ -7,7 +7,7 @@
 //! and if none is, although some are ready, everybody helps again.
 //!
 //! One driver may also be too slow. If it has not slept for a while, the others are let in for a moment,
-//! and stay if that has more futures polled.
+//! and stay if that has more futures polled. Then it is tried now and then whether one is better after all.
 //!
 //! The lookout is there only while a pool is busy with short polls. Without it everybody helps always.
 
@@ -27,15 +27,20 @@ const SHORT_NANOS: u32 = 4_000;
 const EVERY: Duration = Duration::from_millis(2);
 /// After so many looks at which nothing was polled it leaves.
 const IDLE_LOOKS: u32 = 25;
-/// After the one driver was stuck, or polls were long, everybody helps for so many looks.
-const HELP_LOOKS: u32 = 50;
-/// After so many looks in a row at which the one had not slept, it is tried whether all are faster, for
-/// as many looks.
-const TRIAL_LOOKS: u32 = 10;
-/// What was found first holds for so many looks; what is found then, for twice as many each time.
+/// After the one driver was stuck, or polls were long, everybody helps for so many looks. If that happens
+/// again, for twice as many each time: a core that was taken away for a moment is no stuck driver.
+const FIRST_HELP: u32 = 5;
+/// .. up to so many.
+const LONGEST_HELP: u32 = 80;
+/// It is tried for so many looks whether all are faster than one, or one than all.
+const TRIAL_LOOKS: u32 = 5;
+/// What is found first holds for so many looks; if the next trial confirms it, for twice as many, and so on.
 const FIRST_HOLD: u32 = 20;
 /// .. up to so many.
 const LONGEST_HOLD: u32 = 320;
+/// A stride that took longer than so many times the mean is taken for one that took so long: the
+/// thread may have been kept from its core.
+const MOST_AT_ONCE: u64 = 8;
 
 /// What a driver tells of its work. Nothing is decided by it but who helps.
 #[derive(Debug, Default)]
@@ -68,7 +73,7 @@ impl Tempo {
         let new = (time.as_nanos() / polls.max(1) as u128).clamp(1, u32::MAX as u128) as u64;
         let mean = match u64::from(self.nanos.load(Ordering::Relaxed)) {
             0 => new,
-            old => (3 * old + new) / 4,
+            old => (3 * old + new.min(MOST_AT_ONCE * old)) / 4,
         };
         self.nanos.store(mean as u32, Ordering::Relaxed);
     }
@@ -93,56 +98,48 @@ struct Seen {
 
 /// Who drives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Who {
+    One,
+    All,
+}
+
+impl Who {
+    fn other(self) -> Who {
+        match self {
+            Who::One => Who::All,
+            Who::All => Who::One,
+        }
+    }
+
+    /// Whether so many polls in a look are better than those of the other. A gain that could be chance is
+    /// not worth the other cores.
+    fn is_better(self, polls: u64, others: u64) -> bool {
+        match self {
+            Who::One => 21 * polls > 20 * others,
+            Who::All => 20 * polls > 21 * others,
+        }
+    }
+}
+
+/// What the lookout has found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
-    /// Everybody helps, at least for so many looks.
-    All { looks: u32 },
-    /// One driver does it all. It has not slept for `busy` looks and polled `polls` futures in these. It
-    /// is not tried whether all are faster for `hold` looks.
-    One { busy: u32, polls: u64, hold: u32 },
-    /// Everybody helps, to see whether that is faster than `alone` polls. `looks` are still to come.
-    Trial { looks: u32, alone: u64, polls: u64 },
+    /// Everybody helps, for so many looks.
+    Help { looks: u32 },
+    /// This is best, as far as is known, with so many polls in a look of late. The other is tried after
+    /// `hold` looks.
+    Settled { who: Who, hold: u32, polls: u64 },
+    /// This is tried for so many looks, the first of which does not count. The other made `others` polls.
+    Trial { who: Who, looks: u32, polls: u64, others: u64 },
     /// There is nothing to look out for.
     Leave,
 }
 
 impl Mode {
-    const ONE: Mode = Mode::One { busy: 0, polls: 0, hold: 0 };
+    const ONE: Mode = Mode::Settled { who: Who::One, hold: FIRST_HOLD, polls: 0 };
 
-    /// What follows, if `made` futures were polled since the last look and the driver was `busy`. What a
-    /// trial finds is to hold for `longer` looks.
-    fn next(self, made: u64, busy: bool, seen: Seen, longer: u32) -> Mode {
-        match self {
-            Mode::All { looks: 0 } if seen.short => Mode::ONE,
-            Mode::All { looks } => Mode::All { looks: looks.saturating_sub(1) },
-            Mode::One { .. } if (made == 0 && seen.behind) || !seen.short => {
-                Mode::All { looks: HELP_LOOKS }
-            }
-            Mode::One { hold, .. } if !busy => {
-                Mode::One { busy: 0, polls: 0, hold: hold.saturating_sub(1) }
-            }
-            Mode::One { busy, polls, hold: 0 } if busy + 1 >= TRIAL_LOOKS => {
-                // The last looks are compared, as many as there will be.
-                Mode::Trial { looks: busy + 1, alone: polls + made, polls: 0 }
-            }
-            Mode::One { busy, polls, hold } => {
-                let hold = hold.saturating_sub(1);
-                // While it is not tried anyway, nothing is added up.
-                let (busy, polls) = if hold > 0 { (0, 0) } else { (busy + 1, polls + made) };
-                Mode::One { busy, polls, hold }
-            }
-            Mode::Trial { looks: 1, alone, polls } => {
-                // A gain that could be chance is not worth the other cores.
-                if 20 * (polls + made) > 21 * alone {
-                    Mode::All { looks: longer }
-                } else {
-                    Mode::One { busy: 0, polls: 0, hold: longer }
-                }
-            }
-            Mode::Trial { looks, alone, polls } => {
-                Mode::Trial { looks: looks - 1, alone, polls: polls + made }
-            }
-            Mode::Leave => Mode::Leave,
-        }
+    fn has_one_drive(self) -> bool {
+        matches!(self, Mode::Settled { who: Who::One, .. } | Mode::Trial { who: Who::One, .. })
     }
 }
 
@@ -152,13 +149,15 @@ struct Lookout {
     mode: Mode,
     last: Seen,
     idle: u32,
-    /// How long the next finding holds.
+    /// How long the next finding holds, and the next help.
     hold: u32,
+    help: u32,
 }
 
 impl Lookout {
     fn new(seen: Seen) -> Self {
-        Lookout { mode: Mode::All { looks: 0 }, last: seen, idle: 0, hold: FIRST_HOLD }
+        let mode = Mode::Help { looks: 0 };
+        Lookout { mode, last: seen, idle: 0, hold: FIRST_HOLD, help: FIRST_HELP }
     }
 
     fn look(&mut self, seen: Seen) -> Mode {
@@ -166,14 +165,50 @@ impl Lookout {
         let busy = made > 0 && seen.naps == self.last.naps;
         self.last = seen;
         self.idle = if made == 0 { self.idle + 1 } else { 0 };
-        if matches!(self.mode, Mode::Trial { looks: 1, .. }) {
-            self.hold = (2 * self.hold).min(LONGEST_HOLD);
-        }
-        self.mode = match self.idle > IDLE_LOOKS {
-            true => Mode::Leave,
-            false => self.mode.next(made, busy, seen, self.hold),
+        let stuck = self.mode.has_one_drive() && made == 0 && seen.behind;
+        self.mode = match self.mode {
+            _ if self.idle > IDLE_LOOKS => Mode::Leave,
+            Mode::Help { looks: 0 } if seen.short => Mode::ONE,
+            Mode::Help { looks } => Mode::Help { looks: looks.saturating_sub(1) },
+            Mode::Leave => Mode::Leave,
+            _ if stuck || !seen.short => self.have_all_help(),
+            // One that sleeps now and then is enough.
+            one if one.has_one_drive() && !busy => Mode::ONE,
+            Mode::Settled { who, hold: 0, polls } => {
+                self.help = FIRST_HELP;
+                Mode::Trial { who: who.other(), looks: TRIAL_LOOKS, polls: 0, others: polls }
+            }
+            Mode::Settled { who, hold, polls } => {
+                let polls = if polls == 0 { made } else { (polls + made) / 2 };
+                Mode::Settled { who, hold: hold - 1, polls }
+            }
+            Mode::Trial { who, looks: TRIAL_LOOKS, others, .. } => {
+                Mode::Trial { who, looks: TRIAL_LOOKS - 1, polls: 0, others }
+            }
+            Mode::Trial { who, looks: 1, polls, others } => {
+                self.end_trial(who, polls + made, others)
+            }
+            Mode::Trial { who, looks, polls, others } => {
+                Mode::Trial { who, looks: looks - 1, polls: polls + made, others }
+            }
         };
         self.mode
+    }
+
+    fn have_all_help(&mut self) -> Mode {
+        let looks = self.help;
+        self.help = (2 * looks).min(LONGEST_HELP);
+        Mode::Help { looks }
+    }
+
+    fn end_trial(&mut self, tried: Who, polls: u64, others: u64) -> Mode {
+        let polls = polls / u64::from(TRIAL_LOOKS - 1);
+        if tried.is_better(polls, others) {
+            self.hold = FIRST_HOLD;
+            return Mode::Settled { who: tried, hold: self.hold, polls };
+        }
+        self.hold = (2 * self.hold).min(LONGEST_HOLD);
+        Mode::Settled { who: tried.other(), hold: self.hold, polls: others }
     }
 }
 
@@ -194,7 +229,7 @@ fn watch<W: Drives>(engine: &Weak<Engine<W>>, lookout: &mut Lookout) -> bool {
     thread::sleep(EVERY);
     let Some(engine) = engine.upgrade() else { return false };
     let mode = lookout.look(engine.seen());
-    engine.let_one_drive(matches!(mode, Mode::One { .. }));
+    engine.let_one_drive(mode.has_one_drive());
     if mode == Mode::Leave {
         engine.work().board().watched.store(false, Ordering::Relaxed);
     }

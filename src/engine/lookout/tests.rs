@@ -6,58 +6,119 @@ use super::super::roster::Duty;
 use super::super::stubs::{Bell, ByHand, engine, errand};
 use super::*;
 
-const HOLD: u32 = 50;
+const SHORT: Seen = Seen { polls: 0, naps: 0, short: true, behind: false };
 
-/// What comes after looks at which so many futures were polled and the driver slept or did not.
-fn after(mut mode: Mode, looks: impl IntoIterator<Item = (u64, bool)>) -> Mode {
-    for (made, busy) in looks {
-        mode = mode.next(made, busy, Seen { short: true, ..Seen::default() }, HOLD);
-    }
-    mode
+/// A lookout in this mode.
+fn lookout(mode: Mode) -> Lookout {
+    Lookout { mode, ..Lookout::new(SHORT) }
 }
 
-fn times(count: u32, look: (u64, bool)) -> impl Iterator<Item = (u64, bool)> {
-    (0..count).map(move |_| look)
+fn settled(who: Who, hold: u32, polls: u64) -> Mode {
+    Mode::Settled { who, hold, polls }
+}
+
+impl Lookout {
+    /// Looks when so many futures have been polled, and nobody has slept.
+    fn see(&mut self, made: u64) -> Mode {
+        self.look(Seen { polls: self.last.polls + made, ..self.last })
+    }
+
+    /// .. and somebody has.
+    fn see_nap(&mut self, made: u64) -> Mode {
+        self.look(Seen { polls: self.last.polls + made, naps: self.last.naps + 1, ..self.last })
+    }
+
+    /// Looks that often, with so many polls each time.
+    fn see_often(&mut self, looks: u32, made: u64) -> Mode {
+        for _ in 0..looks {
+            self.see(made);
+        }
+        self.mode
+    }
 }
 
 #[test]
 fn one_drives_while_polls_are_short() {
-    let mode = Mode::All { looks: 1 };
-    assert_eq!(after(mode, [(9, true), (9, true)]), Mode::ONE);
-    let long = mode.next(9, true, Seen::default(), HOLD).next(9, true, Seen::default(), HOLD);
-    assert_eq!(long, Mode::All { looks: 0 });
-    assert_eq!(Mode::ONE.next(9, true, Seen::default(), HOLD), Mode::All { looks: HELP_LOOKS });
+    let mut lookout = lookout(Mode::Help { looks: 1 });
+    assert_eq!(lookout.see(9), Mode::Help { looks: 0 });
+    assert_eq!(lookout.see(9), Mode::ONE);
+    assert!(lookout.mode.has_one_drive());
+    let long = Seen { polls: lookout.last.polls + 9, ..Seen::default() };
+    assert_eq!(lookout.look(long), Mode::Help { looks: FIRST_HELP });
+    assert!(!lookout.mode.has_one_drive());
+    let end = (0..2 * FIRST_HELP).map(|_| lookout.see(9)).last();
+    assert_eq!(end, Some(Mode::Help { looks: 0 }), "they are still long");
 }
 
 #[test]
 fn everybody_helps_when_the_one_is_stuck() {
-    let stuck = Seen { short: true, behind: true, ..Seen::default() };
-    assert_eq!(Mode::ONE.next(0, false, stuck, HOLD), Mode::All { looks: HELP_LOOKS });
-    assert_eq!(Mode::ONE.next(1, false, stuck, HOLD), Mode::ONE, "it goes on");
-    let waits = Seen { short: true, ..Seen::default() };
-    assert_eq!(Mode::ONE.next(0, false, waits, HOLD), Mode::ONE, "there is nothing to do");
+    for mode in [Mode::ONE, Mode::Trial { who: Who::One, looks: 3, polls: 9, others: 9 }] {
+        let stuck = Seen { behind: true, ..SHORT };
+        assert_eq!(lookout(mode).look(stuck), Mode::Help { looks: FIRST_HELP });
+        assert_eq!(lookout(mode).look(SHORT), Mode::ONE, "there is nothing to do");
+    }
+    let mut goes_on = lookout(Mode::ONE);
+    goes_on.look(Seen { behind: true, polls: 1, ..SHORT });
+    assert!(goes_on.mode.has_one_drive());
+    let mut all = lookout(settled(Who::All, 3, 9));
+    assert_eq!(all.look(Seen { behind: true, ..SHORT }), settled(Who::All, 2, 4));
+}
+
+#[test]
+fn one_that_is_stuck_again_and_again_is_helped_for_longer() {
+    let mut lookout = lookout(Mode::ONE);
+    let helps = (0..6).map(|_| {
+        let stuck = Seen { behind: true, ..lookout.last };
+        let Mode::Help { looks } = lookout.look(stuck) else { panic!("it is not helped") };
+        lookout.last.behind = false;
+        assert_eq!(lookout.see_often(looks, 9), Mode::Help { looks: 0 });
+        assert_eq!(lookout.see(9), Mode::ONE);
+        looks
+    });
+    assert_eq!(helps.collect::<Vec<_>>(), [5, 10, 20, 40, 80, 80]);
+    lookout.see_often(FIRST_HOLD + 1, 9);
+    assert_eq!(lookout.help, FIRST_HELP, "it was not stuck for as long as a finding holds");
 }
 
 #[test]
 fn one_that_never_sleeps_is_compared_with_all() {
-    let trial = after(Mode::ONE, times(TRIAL_LOOKS, (100, true)));
-    assert_eq!(trial, Mode::Trial { looks: TRIAL_LOOKS, alone: 1000, polls: 0 });
-    let faster = after(trial, times(TRIAL_LOOKS, (106, true)));
-    assert_eq!(faster, Mode::All { looks: HOLD });
-    let no_faster = after(trial, times(TRIAL_LOOKS, (105, true)));
-    assert_eq!(no_faster, Mode::One { busy: 0, polls: 0, hold: HOLD });
-    let again = after(no_faster, times(HOLD + TRIAL_LOOKS - 1, (100, true)));
-    assert!(matches!(again, Mode::Trial { alone: 1000, .. }), "{again:?}");
+    let mut lookout = lookout(Mode::ONE);
+    assert_eq!(lookout.see_often(FIRST_HOLD, 100), settled(Who::One, 0, 100));
+    let trial = lookout.see(100);
+    let all = |looks, polls| Mode::Trial { who: Who::All, looks, polls, others: 100 };
+    assert_eq!(trial, all(TRIAL_LOOKS, 0));
+    assert!(!trial.has_one_drive());
+    assert_eq!(lookout.see(5), all(TRIAL_LOOKS - 1, 0), "the first look does not count");
+    assert_eq!(lookout.see(200), all(TRIAL_LOOKS - 2, 200));
 }
 
 #[test]
-fn what_is_found_holds_for_longer_each_time() {
-    let mut lookout = Lookout::new(Seen::default());
-    let (mut seen, mut holds) = (Seen { short: true, ..Seen::default() }, Vec::new());
+fn all_are_let_in_if_that_is_faster() {
+    let tried = |who, polls| {
+        let mut lookout = lookout(Mode::Trial { who, looks: TRIAL_LOOKS, polls: 0, others: 100 });
+        (lookout.see_often(TRIAL_LOOKS, polls), lookout.hold)
+    };
+    assert_eq!(tried(Who::All, 106), (settled(Who::All, 20, 106), 20));
+    assert_eq!(tried(Who::All, 105), (settled(Who::One, 40, 100), 40), "that could be chance");
+    assert_eq!(tried(Who::One, 96), (settled(Who::One, 20, 96), 20), "one is as good");
+    assert_eq!(tried(Who::One, 95), (settled(Who::All, 40, 100), 40));
+}
+
+#[test]
+fn all_are_compared_with_one_again() {
+    let mut lookout = lookout(settled(Who::All, 1, 100));
+    assert_eq!(lookout.see(50), settled(Who::All, 0, 75), "what was polled of late counts");
+    let trial = Mode::Trial { who: Who::One, looks: TRIAL_LOOKS, polls: 0, others: 75 };
+    assert_eq!(lookout.see_nap(50), trial, "of many, somebody may sleep");
+    assert!(trial.has_one_drive());
+}
+
+#[test]
+fn what_is_confirmed_holds_for_longer_each_time() {
+    let (mut lookout, mut holds) = (lookout(Mode::ONE), Vec::new());
     while holds.len() < 6 {
-        seen.polls += 100;
         let tried = matches!(lookout.mode, Mode::Trial { looks: 1, .. });
-        let Mode::One { hold, .. } = lookout.look(seen) else { continue };
+        let Mode::Settled { hold, .. } = lookout.see(100) else { continue };
         holds.extend(tried.then_some(hold));
     }
     assert_eq!(holds, [40, 80, 160, 320, 320, 320]);
@@ -65,20 +126,23 @@ fn what_is_found_holds_for_longer_each_time() {
 
 #[test]
 fn one_that_sleeps_now_and_then_is_enough() {
-    let looks = [(100, true), (100, true), (100, true), (100, false), (100, true)];
-    assert_eq!(after(Mode::ONE, looks), Mode::One { busy: 1, polls: 100, hold: 0 });
+    let mut lookout = lookout(Mode::ONE);
+    lookout.see_often(FIRST_HOLD, 100);
+    assert_eq!(lookout.see_nap(100), Mode::ONE, "it is not tried whether all are faster");
+    let mut tried =
+        self::lookout(Mode::Trial { who: Who::One, looks: 3, polls: 200, others: 1000 });
+    assert_eq!(tried.see_nap(100), Mode::ONE, "there is no more to do");
 }
 
 #[test]
 fn a_lookout_leaves_when_nothing_is_polled() {
-    let mut lookout = Lookout::new(Seen::default());
-    let mut seen = Seen { polls: 5, short: true, ..Seen::default() };
-    assert_eq!(lookout.look(seen), Mode::ONE);
-    (0..IDLE_LOOKS).for_each(|_| assert_eq!(lookout.look(seen), Mode::ONE));
-    (seen.polls, seen.naps) = (6, 1);
-    assert_eq!(lookout.look(seen), Mode::ONE, "something was polled");
-    (0..IDLE_LOOKS).for_each(|_| assert_eq!(lookout.look(seen), Mode::ONE));
-    assert_eq!(lookout.look(seen), Mode::Leave);
+    let mut lookout = Lookout::new(SHORT);
+    assert_eq!(lookout.see(5), Mode::ONE);
+    assert_eq!(lookout.see_often(IDLE_LOOKS, 0), Mode::ONE);
+    assert_eq!(lookout.see_nap(1), Mode::ONE, "something was polled");
+    assert_eq!(lookout.see_often(IDLE_LOOKS, 0), Mode::ONE);
+    assert_eq!(lookout.see(0), Mode::Leave);
+    assert_eq!(lookout.see(9), Mode::Leave);
 }
 
 #[test]
@@ -88,6 +152,8 @@ fn a_mean_follows_what_is_noted() {
     tempo.note(10, Duration::from_micros(5));
     assert!(tempo.is_short(), "half a microsecond each");
     tempo.note(1, Duration::from_millis(1));
+    assert!(tempo.is_short(), "once is no habit");
+    (0..2).for_each(|_| tempo.note(1, Duration::from_millis(1)));
     assert!(!tempo.is_short());
     (0..40).for_each(|_| tempo.note(10, Duration::from_micros(5)));
     assert!(tempo.is_short());
@@ -98,8 +164,10 @@ fn what_is_new_counts_for_a_quarter() {
     let tempo = Tempo::default();
     tempo.note(10, Duration::from_micros(5));
     assert_eq!(tempo.nanos.load(Ordering::Relaxed), 500);
-    tempo.note(1, Duration::from_nanos(4_500));
-    assert_eq!(tempo.nanos.load(Ordering::Relaxed), 1_500);
+    tempo.note(1, Duration::from_nanos(3_500));
+    assert_eq!(tempo.nanos.load(Ordering::Relaxed), 1_250);
+    tempo.note(1, Duration::from_nanos(10_001));
+    assert_eq!(tempo.nanos.load(Ordering::Relaxed), 3_437, "at most eight times the mean");
 }
 
 #[test]
@@ -112,12 +180,6 @@ fn a_tempo_counts_polls_and_naps() {
     assert!(tempo.has_not_moved(&mut seen), "not since then");
     (0..2).for_each(|_| tempo.count_nap());
     assert_eq!((seen, tempo.naps.load(Ordering::Relaxed)), (7, 2));
-}
-
-#[test]
-fn what_was_found_is_over_in_time_also_if_the_one_sleeps() {
-    let found = Mode::One { busy: 0, polls: 0, hold: HOLD };
-    assert_eq!(after(found, times(HOLD, (100, false))), Mode::ONE);
 }
 
 #[test]
