@@ -173,11 +173,11 @@ impl<J> Crew<J> {
                 if let Some(end) = end {
                     self.end(end);
                 }
-                self.pace.note(1, nanos);
+                self.pace.note(1, nanos, self.roster.count(Duty::Engaged));
             }
             Did::Drive { stretch, tasks, last, nanos } => {
                 self.line.give_back(stretch);
-                self.pace.note(tasks, nanos);
+                self.pace.note(tasks, nanos, self.roster.count(Duty::Engaged));
                 if let Some(end) = last {
                     self.end(end);
                 }

@@ -268,7 +268,7 @@ fn the_dozing_worker_dozes_longer_each_time() {
 fn one_worker_steps_back_now_and_then_but_never_the_only_one() {
     let mut trial = Trial::new(2, 0);
     trial.crew.limits.cores = 2;
-    trial.crew.pace.note(1, 300);
+    trial.crew.pace.note(1, 300, 1);
     let me = trial.crew.roster.add(Duty::Called);
     let drives = |trial: &mut Trial| {
         trial.crew.line.push(0);

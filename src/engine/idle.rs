@@ -75,6 +75,7 @@ impl<J> Crew<J> {
             self.line.seal();
             return true;
         }
+        self.pace.age();
         self.roster.count(Duty::Engaged) < self.pace.useful(self.limits.cores)
             && self.pace.is_behind(queued)
     }

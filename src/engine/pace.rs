@@ -27,6 +27,51 @@ pub(crate) struct Pace {
     short: bool,
     look: Duration,
     trial: Trial,
+    /// What a short task takes a worker that is alone at it.
+    alone: Option<u64>,
+    shared: Shared,
+}
+
+/// What it takes several workers together, so that what they lose by getting into each other's way shows.
+#[derive(Debug)]
+struct Shared {
+    nanos: u64,
+    samples: u32,
+    /// How often it is asked until this is found out anew.
+    left: u32,
+    pause: u32,
+}
+
+impl Default for Shared {
+    fn default() -> Self {
+        Shared { nanos: 0, samples: 0, left: Shared::SHORTEST, pause: Shared::SHORTEST }
+    }
+}
+
+impl Shared {
+    /// So many samples are enough to judge by.
+    const ENOUGH: u32 = 8;
+    const SHORTEST: u32 = 64;
+    const LONGEST: u32 = 4096;
+
+    fn note(&mut self, nanos: u64) {
+        self.nanos = if self.samples == 0 { nanos } else { (3 * self.nanos + nanos) / 4 };
+        self.samples += 1;
+    }
+
+    /// Whether several are slower than one that takes so long, or hardly faster.
+    fn is_worse(&self, alone: u64) -> bool {
+        self.samples >= Self::ENOUGH && 10 * self.nanos > 9 * alone
+    }
+
+    /// Forgets what is known after a while, and then after longer.
+    fn age(&mut self) {
+        self.left -= 1;
+        if self.left == 0 {
+            self.pause = (2 * self.pause).min(Self::LONGEST);
+            (self.left, self.samples) = (self.pause, 0);
+        }
+    }
 }
 
 /// When it is next tried out whether small tasks go faster with fewer workers.
@@ -60,15 +105,26 @@ impl Trial {
 
 impl Pace {
     pub(crate) fn new() -> Self {
-        Pace { mean: None, short: false, look: LOOK_FIRST, trial: Trial::default() }
+        Pace {
+            mean: None,
+            short: false,
+            look: LOOK_FIRST,
+            trial: Trial::default(),
+            alone: None,
+            shared: Shared::default(),
+        }
     }
 
-    /// Notes that `tasks` tasks took `nanos` together.
-    pub(crate) fn note(&mut self, tasks: u64, nanos: u64) {
+    /// Notes that `tasks` tasks took one of `workers` workers `nanos`.
+    pub(crate) fn note(&mut self, tasks: u64, nanos: u64, workers: usize) {
         if tasks == 0 {
             return;
         }
         let sample = nanos / tasks;
+        match workers {
+            0 | 1 => self.alone = Some(self.alone.map_or(sample, |old| (3 * old + sample) / 4)),
+            several => self.shared.note(sample / several as u64),
+        }
         let mean = match self.mean {
             None => sample,
             Some(mean) if sample <= mean => (mean + sample) / 2,
@@ -101,9 +157,17 @@ impl Pace {
     }
 
     /// How many workers are of use on `cores` cores while tasks are short. The smallest ones take less
-    /// time than two workers lose by getting into each other's way.
+    /// time than two workers lose by getting into each other's way, and where tasks submit tasks
+    /// larger ones do, too.
     pub(crate) fn useful(&self, cores: usize) -> usize {
-        if self.mean.is_some_and(|mean| mean < TINY) { 1 } else { cores }
+        let tiny = self.mean.is_some_and(|mean| mean < TINY);
+        let worse = self.alone.is_some_and(|alone| self.shared.is_worse(alone));
+        if tiny || worse { 1 } else { cores }
+    }
+
+    /// Somebody who could help looks whether that is of use. After a while it is tried again.
+    pub(crate) fn age(&mut self) {
+        self.shared.age();
     }
 
     /// Whether `queued` tasks are worth another worker although they are short.
@@ -136,24 +200,24 @@ mod tests {
     fn tasks_count_as_long_until_they_prove_short() {
         let mut pace = Pace::new();
         assert!(!pace.is_short());
-        pace.note(32, 32 * 50);
+        pace.note(32, 32 * 50, 1);
         assert!(pace.is_short());
     }
 
     #[test]
     fn one_lost_time_slice_does_not_change_the_pace() {
         let mut pace = Pace::new();
-        pace.note(32, 32 * 50);
-        pace.note(32, 4_000_000);
+        pace.note(32, 32 * 50, 1);
+        pace.note(32, 4_000_000, 1);
         assert!(pace.is_short());
     }
 
     #[test]
     fn tasks_that_stay_slow_change_the_pace() {
         let mut pace = Pace::new();
-        pace.note(32, 32 * 50);
+        pace.note(32, 32 * 50, 1);
         for _ in 0..10 {
-            pace.note(1, 1_000_000);
+            pace.note(1, 1_000_000, 1);
         }
         assert!(!pace.is_short());
     }
@@ -161,16 +225,16 @@ mod tests {
     #[test]
     fn the_smallest_tasks_get_one_worker() {
         let mut pace = Pace::new();
-        pace.note(64, 64 * 40);
+        pace.note(64, 64 * 40, 1);
         assert_eq!(pace.useful(8), 1);
-        (0..10).for_each(|_| pace.note(64, 64 * 500));
+        (0..10).for_each(|_| pace.note(64, 64 * 500, 1));
         assert_eq!(pace.useful(8), 8);
     }
 
     #[test]
     fn small_tasks_are_tried_with_fewer_workers_ever_more_seldom() {
         let mut pace = Pace::new();
-        pace.note(64, 64 * 300);
+        pace.note(64, 64 * 300, 1);
         let mut until_next = || (1..100_000).find(|_| pace.tries_without());
         let pauses: Vec<_> = (0..10).map_while(|_| until_next()).collect();
         assert_eq!(pauses, [16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 4096]);
@@ -179,8 +243,48 @@ mod tests {
     #[test]
     fn tasks_of_some_length_are_not_tried_with_fewer_workers() {
         let mut pace = Pace::new();
-        pace.note(64, 64 * 1_000);
+        pace.note(64, 64 * 1_000, 1);
         assert!((0..10_000).all(|_| !pace.tries_without()));
+    }
+
+    /// A pace that knows what a task takes one worker alone, and each of two.
+    fn pace_with(alone: u64, each: u64, samples: u32) -> Pace {
+        let mut pace = pace_of(alone);
+        (0..samples).for_each(|_| pace.note(1, each, 2));
+        pace
+    }
+
+    #[test]
+    fn several_workers_that_are_no_faster_than_one_are_not_of_use() {
+        let useful = |each, samples| pace_with(1_000, each, samples).useful(8);
+        assert_eq!(useful(1_800, Shared::ENOUGH), 8, "a tenth faster");
+        assert_eq!(useful(1_802, Shared::ENOUGH), 1);
+        assert_eq!(useful(4_000, Shared::ENOUGH - 1), 8, "that could be chance");
+    }
+
+    #[test]
+    fn what_is_known_of_one_worker_and_of_several_follows_what_is_noted() {
+        let mut pace = pace_with(1_000, 1_000, 1);
+        assert_eq!((pace.alone, pace.shared.nanos), (Some(1_000), 500));
+        pace.note(2, 6_000, 3);
+        assert_eq!(pace.shared.nanos, 625, "a quarter of what it takes three");
+        pace.note(2, 400, 1);
+        assert_eq!(pace.alone, Some(800));
+    }
+
+    #[test]
+    fn it_is_tried_again_whether_several_are_of_use_ever_more_seldom() {
+        let mut pace = pace_with(1_000, 4_000, Shared::ENOUGH);
+        let mut until_next = || {
+            let looks = (1..10_000).find(|_| {
+                pace.age();
+                pace.useful(8) > 1
+            });
+            (0..Shared::ENOUGH).for_each(|_| pace.note(1, 4_000, 2));
+            looks
+        };
+        let pauses: Vec<_> = (0..8).map_while(|_| until_next()).collect();
+        assert_eq!(pauses, [64, 128, 256, 512, 1024, 2048, 4096, 4096]);
     }
 
     #[test]
@@ -195,19 +299,19 @@ mod tests {
     /// A pace that has seen one task, of so many nanoseconds.
     fn pace_of(nanos: u64) -> Pace {
         let mut pace = Pace::new();
-        pace.note(1, nanos);
+        pace.note(1, nanos, 1);
         pace
     }
 
     #[test]
     fn fast_samples_count_more_than_slow_ones() {
         let mut pace = pace_of(1_000);
-        pace.note(1, 500);
+        pace.note(1, 500, 1);
         assert_eq!(pace.mean, Some(750), "a half");
         let mut pace = pace_of(1_000);
-        pace.note(1, 2_000);
+        pace.note(1, 2_000, 1);
         assert_eq!(pace.mean, Some(1_250), "a quarter");
-        pace.note(1, 1_000_000);
+        pace.note(1, 1_000_000, 1);
         assert_eq!(pace.mean, Some(3_437), "a quarter, of at most eight times the mean");
     }
 
@@ -222,9 +326,9 @@ mod tests {
         assert!(tries(4 * TINY - 1) && !tries(4 * TINY));
         let stays_short = |mean: u64| {
             let mut pace = pace_of(SHORT - 1);
-            pace.note(1, 1_000_000);
+            pace.note(1, 1_000_000, 1);
             let before = pace.mean.expect("tasks were noted");
-            pace.note(1, 4 * mean - 3 * before);
+            pace.note(1, 4 * mean - 3 * before, 1);
             assert_eq!(pace.mean, Some(mean));
             pace.is_short()
         };
@@ -242,10 +346,10 @@ mod tests {
         let mut pace = pace_of(300);
         let until_next = |pace: &mut Pace| (1..1_000).find(|_| pace.tries_without());
         assert_eq!((until_next(&mut pace), until_next(&mut pace)), (Some(16), Some(32)));
-        pace.note(1, 0);
+        pace.note(1, 0, 1);
         assert_eq!(pace.mean, Some(TINY));
         assert_eq!(until_next(&mut pace), Some(64), "on the mark is not tiny");
-        pace.note(1, TINY - 2);
+        pace.note(1, TINY - 2, 1);
         assert_eq!(until_next(&mut pace), Some(16));
     }
 }

@@ -14,7 +14,7 @@ fn trial(nanos: u64, waiters: usize) -> Trial {
     let mut trial = Trial::with_waiters(1, 0, waiters);
     trial.crew.limits.queue = 80;
     trial.crew.roster.add(Duty::Called);
-    trial.crew.pace.note(1, nanos);
+    trial.crew.pace.note(1, nanos, 1);
     trial
 }
 
