@@ -16,12 +16,11 @@ use std::task::{Context, Poll, Waker};
 use pin_project_lite::pin_project;
 
 use super::futures::{Futures, Job};
+use super::runtime::goes_on;
 use super::source::PollItems;
 use crate::engine::{Engine, Patience, Work, contain};
 use crate::error::{JoinError, TaskPanic};
 
-/// So many items that are ready at once are taken in a row before others get a turn.
-const ITEMS_PER_POLL: usize = 32;
 /// A seat that got an item has so many more begun with.
 const FAN_OUT: usize = 2;
 /// After the pool had no place for one more seat, it is not asked again for so many items.
@@ -354,7 +353,7 @@ where
         if !std::mem::replace(this.begun, true) {
             pull.settle();
         }
-        for _ in 0..ITEMS_PER_POLL {
+        for done in 1.. {
             if pull.stop.load(Ordering::Relaxed) {
                 return Poll::Ready(());
             }
@@ -390,6 +389,9 @@ where
                 Err(payload) => pull.sink.deliver(number, Err(panicked(payload, pull.origin))),
             }
             pull.grow();
+            if !goes_on(done) {
+                break;
+            }
         }
         context.waker().wake_by_ref();
         Poll::Pending

@@ -9,10 +9,16 @@ use std::task::{Context, Poll, Wake, Waker};
 use tokio::runtime::Handle;
 use tokio::task::{coop, yield_now};
 
-use crate::engine::{Driver, Drives, Engine, Kind, Turn, inside};
+use crate::engine::{Driver, Drives, Engine, Kind, Turn, inside, polls_are_short};
 
 /// More futures than this cannot be in flight at once: a list counts them in 32 bits.
 pub(super) const MOST_TASKS: usize = 1 << 31;
+
+/// Whether a future of a pool that has done `done` pieces of work in this poll goes on with the next one. A
+/// few short ones in a row spare polls; more, or long ones, would keep others waiting.
+pub(super) fn goes_on(done: usize) -> bool {
+    done < 8 && polls_are_short()
+}
 
 /// As many drivers as the runtime has threads, so that all of them have something to do, and no more,
 /// because a driver's futures are cheap and a driver is not.

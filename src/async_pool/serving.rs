@@ -12,10 +12,8 @@ use std::task::{Context, Poll};
 use pin_project_lite::pin_project;
 
 use super::calls::{Calls, NextCall};
+use super::runtime::goes_on;
 use crate::engine::{Counts, End, Engine, Errand, contain};
-
-/// So many calls that are over at once are served in a row before others get a turn.
-const CALLS_PER_POLL: usize = 32;
 
 pin_project! {
     /// See the module's first lines.
@@ -87,7 +85,7 @@ where
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<End> {
         let mut this = self.project();
-        for _ in 0..CALLS_PER_POLL {
+        for done in 1.. {
             let Some(future) = this.future.as_mut().as_pin_mut() else {
                 return Poll::Ready(End::Counted);
             };
@@ -100,6 +98,9 @@ where
                     this.future.set(Some((this.function)(argument)));
                 }
                 NextCall::None(end) => return Poll::Ready(end),
+            }
+            if !goes_on(done) {
+                break;
             }
         }
         context.waker().wake_by_ref();

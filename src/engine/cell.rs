@@ -170,8 +170,8 @@ fn replace_current(current: Option<Current>) -> Option<Current> {
 
 /// Says which cell is polled next.
 fn set_place(header: &Header) {
-    CURRENT.with_borrow(|current| {
-        if let (Some(Current::Listed(_, place)), Some(home)) = (current, header.home()) {
+    CURRENT.with(|current| {
+        if let (Some(Current::Listed(_, place)), Some(home)) = (&*current.borrow(), header.home()) {
             place.set((home.number(), header.index()));
         }
     });
@@ -197,6 +197,16 @@ pub(crate) fn current_seat() -> Option<Arc<Seat>> {
         Current::TakenIn(seat) => Arc::clone(seat),
     };
     CURRENT.try_with(|current| current.borrow().as_ref().map(seat)).ok().flatten()
+}
+
+/// Whether polls are known to be short where the calling thread polls, so that one may do more at a time.
+#[cfg(feature = "tokio")]
+pub(crate) fn polls_are_short() -> bool {
+    let short = |current: &Current| match current {
+        Current::Listed(board, place) => board.list(place.get().0).tempo.is_short(),
+        Current::TakenIn(_) => false,
+    };
+    CURRENT.try_with(|current| current.borrow().as_ref().is_some_and(short)).unwrap_or(false)
 }
 
 impl Header {

@@ -82,7 +82,7 @@ pub(crate) use self::worker::{Kind, inside, start_thread};
 #[cfg(feature = "tokio")]
 pub(crate) use self::{
     bare::Bare,
-    cell::{Cell, Errand, Runnable, Stock},
+    cell::{Cell, Errand, Runnable, Stock, polls_are_short},
     driver::{Begin, Driver, Drives, Turn},
     entry::Departure,
     list::{Board, List},
