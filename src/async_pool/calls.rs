@@ -11,7 +11,7 @@ use super::runtime::{self, MOST_TASKS};
 use super::serving::Serving;
 use crate::engine::{
     Awaited, Begin, Board, Cell, Counts, Departure, Drives, End, Engine, Hands, List, Parcel,
-    Rested, Runnable, Slip, Stock, Unpack, Watched, Work,
+    Rested, Runnable, Slip, Stock, Unpack, Watched, Work, contain,
 };
 use crate::error::{JoinError, Refused, SubmitError, TaskPanic};
 use crate::handle::JoinHandle;
@@ -198,11 +198,16 @@ impl<T: Send + 'static, R: Send + 'static> Drives for Calls<T, R> {
                 let whose = For::Driver(engine, list);
                 Begin::Cell((engine.work().make)(whose, argument, origin))
             }
-            Job::Spawned(slip) => slip
-                .parcel()
-                .ok_or(End::Ghost)
-                .and_then(|parcel| Calls::begin(parcel, Some(list), Counts::Driver))
-                .map_or_else(Begin::Ended, Begin::Cell),
+            Job::Spawned(slip) => {
+                let begun = slip
+                    .parcel()
+                    .ok_or(End::Ghost)
+                    .and_then(|parcel| Calls::begin(parcel, Some(list), Counts::Driver));
+                // If it has ended and nobody wants its outcome, that is dropped here, and may panic; the
+                // call is counted already.
+                contain(|| drop(slip));
+                begun.map_or_else(Begin::Ended, Begin::Cell)
+            }
             Job::Resumed(rested) => rested.take().map_or(Begin::Ended(End::Ghost), Begin::Cell),
         }
     }
