@@ -11,7 +11,7 @@ use std::task::{Context, Poll};
 
 use pin_project_lite::pin_project;
 
-use super::calls::{Calls, NextCall};
+use super::calls::Calls;
 use crate::engine::{Counts, End, Engine, Errand, contain};
 
 /// So many calls that are over at once are served in a row before others get a turn.
@@ -32,8 +32,6 @@ pin_project! {
         future: Option<Fut>,
         function: Arc<F>,
         engine: Arc<Engine<Calls<T, Fut::Output>>>,
-        // The number of its cell's list.
-        list: u32,
         origin: &'static Location<'static>,
     }
 
@@ -63,14 +61,12 @@ where
     pub(super) fn new(
         engine: &Arc<Engine<Calls<T, Fut::Output>>>,
         function: &Arc<F>,
-        list: usize,
         (argument, origin): (T, &'static Location<'static>),
     ) -> Self {
         Serving {
             future: Some(function(argument)),
             function: Arc::clone(function),
             engine: Arc::clone(engine),
-            list: list as u32,
             origin,
         }
     }
@@ -94,12 +90,12 @@ where
             let Poll::Ready(value) = future.poll(context) else { return Poll::Pending };
             this.future.set(None);
             drop(value);
-            match Calls::next(this.engine, *this.list as usize) {
-                NextCall::Call(argument, origin) => {
+            match Calls::next(this.engine) {
+                Ok((argument, origin)) => {
                     *this.origin = origin;
                     this.future.set(Some((this.function)(argument)));
                 }
-                NextCall::None(end) => return Poll::Ready(end),
+                Err(end) => return Poll::Ready(end),
             }
         }
         context.waker().wake_by_ref();

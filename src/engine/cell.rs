@@ -139,9 +139,10 @@ loom::thread_local! {
     static CURRENT: RefCell<Option<Current>> = RefCell::new(None);
 }
 
-/// What a thread polls: a cell of a list, or one that was taken in and has this seat.
+/// What a thread polls: a cell of a list, for the driver with this number, or one that was taken in and
+/// has this seat.
 enum Current {
-    Listed(Arc<dyn Runnable>),
+    Listed(Arc<dyn Runnable>, usize),
     TakenIn(Arc<Seat>),
 }
 
@@ -169,10 +170,32 @@ fn as_current<R>(current: Current, poll: impl FnOnce() -> R) -> R {
 /// The seat of the cell that the calling thread polls.
 pub(crate) fn current_seat() -> Option<Arc<Seat>> {
     let seat = |current: &Current| match current {
-        Current::Listed(cell) => Some(cell.header().home()?.seat(cell.header().index())),
+        Current::Listed(cell, _) => Some(cell.header().home()?.seat(cell.header().index())),
         Current::TakenIn(seat) => Some(Arc::clone(seat)),
     };
-    CURRENT.try_with(|current| current.borrow().as_ref().and_then(seat)).ok().flatten()
+    with_current(seat)
+}
+
+/// The number of the driver that polls a cell on the calling thread, whosever it is.
+pub(crate) fn current_driver() -> Option<usize> {
+    with_current(|current| match current {
+        Current::Listed(_, driver) => Some(*driver),
+        Current::TakenIn(_) => None,
+    })
+}
+
+/// The cell that the calling thread polls goes on with another task. That one has a seat of its own: what
+/// sits in the old one may stay for long.
+pub(crate) fn leave_seat() {
+    // It is dropped here, where nothing is locked: somebody's waker may lie in it.
+    drop(with_current(|current| match current {
+        Current::Listed(cell, _) => cell.header().home()?.forget_seat(cell.header().index()),
+        Current::TakenIn(_) => None,
+    }));
+}
+
+fn with_current<R>(look: impl FnOnce(&Current) -> Option<R>) -> Option<R> {
+    CURRENT.try_with(|current| current.borrow().as_ref().and_then(look)).ok().flatten()
 }
 
 impl Header {
@@ -256,9 +279,11 @@ pub(crate) enum Polled {
     Ended(End),
 }
 
-/// Polls a cell that was taken out of a list's queue. `run` calls what it is given, and tells of a panic.
+/// Polls a cell that was taken out of a list's queue by this driver. `run` calls what it is given, and
+/// tells of a panic.
 pub(crate) fn poll(
     cell: &Arc<dyn Runnable>,
+    driver: usize,
     run: impl FnOnce(&mut dyn FnMut() -> Result<Option<End>, Panic>) -> Option<End>,
 ) -> Polled {
     let header = cell.header();
@@ -267,7 +292,7 @@ pub(crate) fn poll(
     }
     let waker = Arc::clone(cell).waker();
     let mut poll = || cell.poll(&mut Context::from_waker(&waker));
-    match as_current(Current::Listed(Arc::clone(cell)), || run(&mut poll)) {
+    match as_current(Current::Listed(Arc::clone(cell), driver), || run(&mut poll)) {
         Some(end) => {
             header.set_over();
             Polled::Ended(end)

@@ -247,7 +247,7 @@ impl<W: Drives> Driver<W> {
 
     /// Polls a cell. If it has ended and is one of its own, it has still to leave the list.
     fn poll(&mut self, cell: &Arc<dyn Runnable>) -> Option<u32> {
-        let polled = cell::poll(cell, |poll| {
+        let polled = cell::poll(cell, self.list.number(), |poll| {
             poll().unwrap_or_else(|panic| {
                 let panic = TaskPanic::new(panic.payload, self.engine.name(), panic.origin);
                 Some(self.engine.hooks().tell_panic(panic))
@@ -326,20 +326,9 @@ impl<W: Drives> Driver<W> {
     }
 
     fn begin(&mut self, job: W::Job) {
-        let (engine, list, fresh) = (&self.engine, &self.list, &mut self.fresh);
-        let mut began = false;
-        let end = engine.hooks().run(engine.name(), W::origin(&job), || {
-            match W::begin(engine, list, job) {
-                Begin::Ended(end) => end,
-                Begin::Cell(cell) => {
-                    fresh.push(cell);
-                    began = true;
-                    End::Counted
-                }
-            }
-        });
-        if !began {
-            self.note(end);
+        match self.engine.begin(&self.list, job) {
+            Begin::Cell(cell) => self.fresh.push(cell),
+            Begin::Ended(end) => self.note(end),
         }
     }
 
@@ -391,9 +380,51 @@ impl<W: Drives> Engine<W> {
         }
     }
 
+    /// Begins with a job for the driver with this list, and tells of a panic.
+    fn begin(self: &Arc<Self>, list: &Arc<List>, job: W::Job) -> Begin {
+        let mut begun = None;
+        let end =
+            self.hooks().run(self.name(), W::origin(&job), || match W::begin(self, list, job) {
+                Begin::Ended(end) => end,
+                Begin::Cell(cell) => {
+                    begun = Some(cell);
+                    End::Counted
+                }
+            });
+        begun.map_or(Begin::Ended(end), Begin::Cell)
+    }
+
+    /// The task that the calling thread polls has completed. What comes next in its place, if `fits` says
+    /// that its cell can go on with it; otherwise what is still to be counted.
+    pub(crate) fn go_on<T>(
+        self: &Arc<Self>,
+        fits: impl FnOnce(W::Job) -> Result<T, W::Job>,
+    ) -> Result<T, End> {
+        // The list of whoever polls, not of the cell: the cell's own driver may be lost by now, and nobody
+        // would look for what is put there.
+        let Some(driver) = cell::current_driver() else { return Err(End::Completed) };
+        let list = self.work.board().list(driver);
+        match fits(self.next_in_place(list)?) {
+            Ok(next) => {
+                cell::leave_seat();
+                Ok(next)
+            }
+            Err(job) => {
+                match self.begin(list, job) {
+                    Begin::Cell(cell) => {
+                        list.add(&mut vec![cell]);
+                        list.wake_or_call();
+                    }
+                    Begin::Ended(end) => self.count_driven(end),
+                }
+                Err(End::Counted)
+            }
+        }
+    }
+
     /// A task on this list has completed: counts it, and takes the next one for its place, so that what
     /// ran the one can go on with the other. Otherwise it says what is still to be counted.
-    pub(crate) fn next_in_place(self: &Arc<Self>, list: &List) -> Result<W::Job, End> {
+    fn next_in_place(self: &Arc<Self>, list: &List) -> Result<W::Job, End> {
         if !self.is_wanted() {
             return Err(End::Completed);
         }

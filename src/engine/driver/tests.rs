@@ -206,7 +206,7 @@ fn a_future_that_has_panicked_is_gone_and_says_where_it_was_submitted() {
     };
     let Job::Bare(cell) = Job::bare(future, here) else { panic!("it has no handle") };
     let mut origin = None;
-    let polled = cell::poll(&cell, |poll| {
+    let polled = cell::poll(&cell, 0, |poll| {
         poll().unwrap_or_else(|panic| {
             origin = panic.origin;
             Some(End::Panicked)

@@ -50,7 +50,7 @@ impl Trial {
     fn poll_all(&self, driver: usize) -> usize {
         let mut polls = 0;
         while let Some(cell) = self.list(driver).next(None) {
-            assert_eq!(cell::poll(&cell, |poll| poll().unwrap_or(None)), Polled::Waits);
+            assert_eq!(cell::poll(&cell, 0, |poll| poll().unwrap_or(None)), Polled::Waits);
             polls += 1;
         }
         polls
@@ -204,7 +204,7 @@ fn a_cell_that_is_over_is_not_woken() {
     let trial = Trial::new();
     trial.add(0, 1);
     let cell = trial.list(0).next(None).expect("it is ready");
-    assert_eq!(cell::poll(&cell, |poll| poll().unwrap_or(None)), Polled::Waits);
+    assert_eq!(cell::poll(&cell, 0, |poll| poll().unwrap_or(None)), Polled::Waits);
     assert_eq!(cell::abandon(&cell), End::Cancelled);
     cell.header().wake();
     assert!(lock(&trial.list(0).inbox).woken.is_empty());
@@ -225,7 +225,7 @@ fn a_waker_may_be_kept_or_used_up() {
     let trial = Trial::new();
     trial.add(0, 1);
     let cell = trial.list(0).next(None).expect("it is ready");
-    assert_eq!(cell::poll(&cell, |poll| poll().unwrap_or(None)), Polled::Waits);
+    assert_eq!(cell::poll(&cell, 0, |poll| poll().unwrap_or(None)), Polled::Waits);
     cell.waker().wake();
     assert_eq!(trial.poll_all(0), 1);
     trial.board.wake_all();

@@ -71,7 +71,7 @@ fn a_future_is_polled_by_one_driver_at_a_time() {
 pub(super) fn poll_ready(list: &Arc<List>, inside: &AtomicUsize) -> usize {
     let mut ended = 0;
     while let Some(cell) = list.next(None) {
-        let polled = cell::poll(&cell, |poll| {
+        let polled = cell::poll(&cell, list.number(), |poll| {
             assert_eq!(inside.fetch_add(1, Ordering::Relaxed), 0, "nobody else polls it");
             let end = poll();
             inside.fetch_sub(1, Ordering::Relaxed);
