@@ -8,6 +8,7 @@ use std::panic::Location;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
 
 use pin_project_lite::pin_project;
 
@@ -16,6 +17,8 @@ use crate::engine::{Counts, End, Engine, Errand, contain};
 
 /// So many calls that are over at once are served in a row before others get a turn.
 const CALLS_PER_POLL: usize = 32;
+/// .. or fewer, if they take longer than this.
+const TIME_PER_POLL: Duration = Duration::from_micros(25);
 
 pin_project! {
     /// See the module's first lines.
@@ -83,7 +86,8 @@ where
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<End> {
         let mut this = self.project();
-        for _ in 0..CALLS_PER_POLL {
+        let mut row = Row::default();
+        loop {
             let Some(future) = this.future.as_mut().as_pin_mut() else {
                 return Poll::Ready(End::Counted);
             };
@@ -97,9 +101,34 @@ where
                 }
                 Err(end) => return Poll::Ready(end),
             }
+            if row.is_over() {
+                break;
+            }
         }
         context.waker().wake_by_ref();
         Poll::Pending
+    }
+}
+
+/// Calls that are served in one poll.
+#[derive(Default)]
+struct Row {
+    calls: usize,
+    /// When the first one had ended.
+    began: Option<Instant>,
+}
+
+impl Row {
+    /// One more has ended. True if the rest has to wait until others had a turn. It looks at the clock
+    /// after 1, 2, 4, 8 .. calls, so seldom if they are short, and soon if they are long.
+    fn is_over(&mut self) -> bool {
+        self.calls += 1;
+        if !self.calls.is_power_of_two() {
+            return false;
+        }
+        let now = Instant::now();
+        let took = now - *self.began.get_or_insert(now);
+        self.calls == CALLS_PER_POLL || took >= TIME_PER_POLL
     }
 }
 
