@@ -11,7 +11,7 @@ use super::runtime::{self, MOST_TASKS};
 use super::serving::Serving;
 use crate::engine::{
     Awaited, Begin, Board, Cell, Counts, Departure, Drives, End, Engine, Hands, List, Parcel,
-    Rested, Runnable, Slip, Stock, Unpack, Watched, Work,
+    Rested, Runnable, Slip, Stock, Unpack, Watched, Work, contain,
 };
 use crate::error::{JoinError, Refused, SubmitError, TaskPanic};
 use crate::handle::JoinHandle;
@@ -66,9 +66,8 @@ impl<T: Send + 'static, R: Send + 'static> Calls<T, R> {
         let watched: Vec<Arc<Stock<Watched<Self, T, Fut>>>> = stocks(&board);
         let make: Make<T, R> = Box::new(move |whose, argument, origin| match whose {
             For::Driver(engine, list) => {
-                let number = list.number();
-                let call = Serving::new(engine, &function, number, (argument, origin));
-                Cell::from_stock(&serving[number], call)
+                let call = Serving::new(engine, &function, (argument, origin));
+                Cell::from_stock(&serving[list.number()], call)
             }
             For::Handle(list, parcel) => {
                 let call = Watched::new(function(argument), Some(parcel), origin);
@@ -109,32 +108,15 @@ impl<T: Send + 'static, R: Send + 'static> Calls<T, R> {
     }
 }
 
-/// What comes after a call without a handle.
-pub(super) enum NextCall<T> {
-    /// This one, in its place.
-    Call(T, Origin),
-    None(End),
-}
-
 impl<T: Send + 'static, R: Send + 'static> Calls<T, R> {
-    /// A call on this list has completed, and can go on with another.
-    pub(super) fn next(engine: &Arc<Engine<Self>>, list: usize) -> NextCall<T> {
-        let list = engine.work().board.list(list);
-        match engine.next_in_place(list) {
-            Ok(Job::Bare(argument, origin)) => NextCall::Call(argument, origin),
-            Ok(job) => {
-                // It has a cell of another kind.
-                match <Self as Drives>::begin(engine, list, job) {
-                    Begin::Cell(cell) => {
-                        list.add(&mut vec![cell]);
-                        list.wake_or_call();
-                    }
-                    Begin::Ended(end) => engine.count_driven(end),
-                }
-                NextCall::None(End::Counted)
-            }
-            Err(end) => NextCall::None(end),
-        }
+    /// A call without a handle has completed, and can go on with another such call, which is returned.
+    /// Otherwise what is still to be counted.
+    pub(super) fn next(engine: &Arc<Engine<Self>>) -> Result<(T, Origin), End> {
+        engine.go_on(|job| match job {
+            Job::Bare(argument, origin) => Ok((argument, origin)),
+            // It has a cell of another kind.
+            other => Err(other),
+        })
     }
 }
 
@@ -198,11 +180,16 @@ impl<T: Send + 'static, R: Send + 'static> Drives for Calls<T, R> {
                 let whose = For::Driver(engine, list);
                 Begin::Cell((engine.work().make)(whose, argument, origin))
             }
-            Job::Spawned(slip) => slip
-                .parcel()
-                .ok_or(End::Ghost)
-                .and_then(|parcel| Calls::begin(parcel, Some(list), Counts::Driver))
-                .map_or_else(Begin::Ended, Begin::Cell),
+            Job::Spawned(slip) => {
+                let begun = slip
+                    .parcel()
+                    .ok_or(End::Ghost)
+                    .and_then(|parcel| Calls::begin(parcel, Some(list), Counts::Driver));
+                // If it has ended and nobody wants its outcome, that is dropped here, and may panic; the
+                // call is counted already.
+                contain(|| drop(slip));
+                begun.map_or_else(Begin::Ended, Begin::Cell)
+            }
             Job::Resumed(rested) => rested.take().map_or(Begin::Ended(End::Ghost), Begin::Cell),
         }
     }

@@ -11,7 +11,7 @@ use std::task::{Context, Poll};
 
 use pin_project_lite::pin_project;
 
-use super::calls::{Calls, NextCall};
+use super::calls::Calls;
 use super::runtime::goes_on;
 use crate::engine::{Counts, End, Engine, Errand, contain};
 
@@ -30,8 +30,6 @@ pin_project! {
         future: Option<Fut>,
         function: Arc<F>,
         engine: Arc<Engine<Calls<T, Fut::Output>>>,
-        // The number of its cell's list.
-        list: u32,
         origin: &'static Location<'static>,
     }
 
@@ -61,14 +59,12 @@ where
     pub(super) fn new(
         engine: &Arc<Engine<Calls<T, Fut::Output>>>,
         function: &Arc<F>,
-        list: usize,
         (argument, origin): (T, &'static Location<'static>),
     ) -> Self {
         Serving {
             future: Some(function(argument)),
             function: Arc::clone(function),
             engine: Arc::clone(engine),
-            list: list as u32,
             origin,
         }
     }
@@ -92,12 +88,12 @@ where
             let Poll::Ready(value) = future.poll(context) else { return Poll::Pending };
             this.future.set(None);
             drop(value);
-            match Calls::next(this.engine, *this.list as usize) {
-                NextCall::Call(argument, origin) => {
+            match Calls::next(this.engine) {
+                Ok((argument, origin)) => {
                     *this.origin = origin;
                     this.future.set(Some((this.function)(argument)));
                 }
-                NextCall::None(end) => return Poll::Ready(end),
+                Err(end) => return Poll::Ready(end),
             }
             if !goes_on(done) {
                 break;

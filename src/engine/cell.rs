@@ -12,16 +12,15 @@
 //! time, although any of them may do it.
 
 use std::any::Any;
-use std::cell::RefCell;
 use std::future::Future;
-use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Context, Poll, Wake, Waker};
 
-use super::list::{Board, List};
+use super::list::List;
+use super::polling::set_place;
 use super::run::{Counts, End, contain};
-use super::seat::Seat;
 use super::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use super::sync::{Mutex, lock};
 
@@ -126,87 +125,6 @@ pub(crate) trait Runnable: Any + Send + Sync {
     fn put_away(self: Arc<Self>) -> Option<Arc<dyn Runnable>>;
 
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
-}
-
-#[cfg(not(loom))]
-thread_local! {
-    /// What this thread polls, the innermost if it polls one inside another.
-    static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };
-}
-
-#[cfg(loom)]
-loom::thread_local! {
-    static CURRENT: RefCell<Option<Current>> = RefCell::new(None);
-}
-
-/// What a thread polls: a cell of a list, or one that was taken in and has this seat.
-enum Current {
-    /// The cell stands on the list with this number, at this index.
-    Listed(Arc<Board>, Place),
-    TakenIn(Arc<Seat>),
-}
-
-/// A driver sets it before each poll, and counts no reference for that.
-type Place = std::cell::Cell<(usize, u32)>;
-
-/// While it lives the thread polls cells of this board.
-pub(crate) fn polls_for(board: &Arc<Board>) -> Polls {
-    Polls(replace_current(Some(Current::Listed(Arc::clone(board), Place::default()))))
-}
-
-/// See [`polls_for`]. What was there before comes back with its end.
-#[must_use]
-pub(crate) struct Polls(Option<Current>);
-
-impl Drop for Polls {
-    fn drop(&mut self) {
-        drop(replace_current(self.0.take()));
-    }
-}
-
-fn replace_current(current: Option<Current>) -> Option<Current> {
-    CURRENT.with(|place| place.replace(current))
-}
-
-/// Says which cell is polled next.
-fn set_place(header: &Header) {
-    CURRENT.with(|current| {
-        if let (Some(Current::Listed(_, place)), Some(home)) = (&*current.borrow(), header.home()) {
-            place.set((home.number(), header.index()));
-        }
-    });
-}
-
-/// Polls a cell for somebody who has taken it in. May panic.
-pub(crate) fn poll_within(
-    cell: &Arc<dyn Runnable>,
-    seat: &Arc<Seat>,
-    context: &mut Context<'_>,
-) -> Option<End> {
-    let _polls = Polls(replace_current(Some(Current::TakenIn(Arc::clone(seat)))));
-    cell.poll(context).unwrap_or_else(|panic| resume_unwind(panic.payload))
-}
-
-/// The seat of the cell that the calling thread polls.
-pub(crate) fn current_seat() -> Option<Arc<Seat>> {
-    let seat = |current: &Current| match current {
-        Current::Listed(board, place) => {
-            let (list, index) = place.get();
-            board.list(list).seat(index)
-        }
-        Current::TakenIn(seat) => Arc::clone(seat),
-    };
-    CURRENT.try_with(|current| current.borrow().as_ref().map(seat)).ok().flatten()
-}
-
-/// Whether polls are known to be short where the calling thread polls, so that one may do more at a time.
-#[cfg(feature = "tokio")]
-pub(crate) fn polls_are_short() -> bool {
-    let short = |current: &Current| match current {
-        Current::Listed(board, place) => board.list(place.get().0).tempo.is_short(),
-        Current::TakenIn(_) => false,
-    };
-    CURRENT.try_with(|current| current.borrow().as_ref().is_some_and(short)).unwrap_or(false)
 }
 
 impl Header {

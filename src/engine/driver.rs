@@ -3,6 +3,7 @@
 //! It knows nothing of the runtime that runs it: that calls [`Driver::turn`], and calls it again when
 //! the driver is woken.
 
+mod in_place;
 mod stint;
 
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use super::crew::Acts;
 use super::drive::{Has, Refill};
 use super::list::{Board, List};
 use super::lookout;
+use super::polling::Polls;
 use super::run::{Counts, End};
 use super::sync::atomic::{AtomicU8, Ordering};
 use super::sync::now;
@@ -143,7 +145,7 @@ impl<W: Drives> Driver<W> {
         let _ = self.begun.rely();
         let engine = Arc::clone(&self.engine);
         let _inside = enter(&engine, Kind::Task);
-        let _polls = cell::polls_for(engine.work.board());
+        let _polls = Polls::cells_of(engine.work.board(), self.list.number());
         self.unknown |= self.list.rise(context.waker());
         if self.steps_back() {
             return Turn::Sleep;
@@ -327,20 +329,9 @@ impl<W: Drives> Driver<W> {
     }
 
     fn begin(&mut self, job: W::Job) {
-        let (engine, list, fresh) = (&self.engine, &self.list, &mut self.fresh);
-        let mut began = false;
-        let end = engine.hooks().run(engine.name(), W::origin(&job), || {
-            match W::begin(engine, list, job) {
-                Begin::Ended(end) => end,
-                Begin::Cell(cell) => {
-                    fresh.push(cell);
-                    began = true;
-                    End::Counted
-                }
-            }
-        });
-        if !began {
-            self.note(end);
+        match self.engine.begin(&self.list, job) {
+            Begin::Cell(cell) => self.fresh.push(cell),
+            Begin::Ended(end) => self.note(end),
         }
     }
 
@@ -392,29 +383,18 @@ impl<W: Drives> Engine<W> {
         }
     }
 
-    /// A task on this list has completed: counts it, and takes the next one for its place, so that what
-    /// ran the one can go on with the other. Otherwise it says what is still to be counted.
-    pub(crate) fn next_in_place(self: &Arc<Self>, list: &List) -> Result<W::Job, End> {
-        if !self.is_wanted() {
-            return Err(End::Completed);
-        }
-        // As in `Driver::serve_if_stuck`.
-        let alone = list.others_sleep();
-        let mut acts = Acts::default();
-        let mut crew = self.lock();
-        crew.line.end_driven();
-        if alone {
-            crew.serve_waiters(&mut acts);
-        } else {
-            crew.serve_in_bulk(&mut acts);
-        }
-        let job = crew.take_next();
-        if alone {
-            crew.call_for_help(&mut acts);
-        }
-        drop(crew);
-        self.perform(acts);
-        job.ok_or(End::Counted)
+    /// Begins with a job for the driver with this list, and tells of a panic.
+    fn begin(self: &Arc<Self>, list: &Arc<List>, job: W::Job) -> Begin {
+        let mut begun = None;
+        let end =
+            self.hooks().run(self.name(), W::origin(&job), || match W::begin(self, list, job) {
+                Begin::Ended(end) => end,
+                Begin::Cell(cell) => {
+                    begun = Some(cell);
+                    End::Counted
+                }
+            });
+        begun.map_or(Begin::Ended(end), Begin::Cell)
     }
 }
 

@@ -32,6 +32,8 @@ pub(crate) struct List {
     inbox: Padded<Mutex<Inbox>>,
     /// The driver was woken to help and has not found anything yet.
     called: AtomicBool,
+    /// A cell may have a seat.
+    seated: AtomicBool,
     pub(super) tempo: Padded<Tempo>,
     others: Arc<Others>,
 }
@@ -133,7 +135,7 @@ impl List {
     }
 
     /// Has somebody poll what is ready.
-    pub(crate) fn wake_or_call(&self) {
+    pub(super) fn wake_or_call(&self) {
         self.wake_or_call_with(lock(&self.inbox));
     }
 
@@ -237,7 +239,21 @@ impl List {
 
     /// The seat of a cell.
     pub(crate) fn seat(&self, index: u32) -> Arc<Seat> {
-        Arc::clone(lock(&self.state).seats.entry(index).or_default())
+        let mut state = lock(&self.state);
+        self.seated.store(true, Ordering::Relaxed);
+        Arc::clone(state.seats.entry(index).or_default())
+    }
+
+    /// The cell has another seat from now on, should it want one. Only for whoever polls it: so if it has
+    /// one, that is known here.
+    pub(crate) fn forget_seat(&self, index: u32) -> Option<Arc<Seat>> {
+        if !self.seated.load(Ordering::Relaxed) {
+            return None;
+        }
+        let mut state = lock(&self.state);
+        let seat = state.seats.remove(&index);
+        self.seated.store(!state.seats.is_empty(), Ordering::Relaxed);
+        seat
     }
 
     /// Lets the driver sleep, unless something is ready on any list. It looks at the others' lists

@@ -31,6 +31,7 @@ mod driver; // .. polls them
 mod list; // .. when they are ready
 mod lookout; // .. and is watched while it is the only one at work
 mod cell; // .. in their cells
+mod polling; // .. each of which knows where it is polled
 mod remains; // .. of which the memory is left
 mod seat; // .. and lets one await another
 mod rested; // .. which goes on elsewhere if that one leaves
@@ -82,10 +83,11 @@ pub(crate) use self::worker::{Kind, inside, start_thread};
 #[cfg(feature = "tokio")]
 pub(crate) use self::{
     bare::Bare,
-    cell::{Cell, Errand, Runnable, Stock, polls_are_short},
+    cell::{Cell, Errand, Runnable, Stock},
     driver::{Begin, Driver, Drives, Turn},
     entry::Departure,
     list::{Board, List},
+    polling::polls_are_short,
     rested::Rested,
     watched::Watched,
 };

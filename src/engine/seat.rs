@@ -7,8 +7,9 @@
 use std::sync::Arc;
 use std::task::{Context, Waker};
 
-use super::cell::{Runnable, current_seat, poll_within};
+use super::cell::Runnable;
 use super::handle::Joinable;
+use super::polling::{current_seat, poll_within};
 use super::sync::{Mutex, lock};
 use super::worker::{Kind, inside};
 

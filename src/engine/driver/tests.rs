@@ -1,3 +1,4 @@
+mod in_place;
 mod stint;
 
 use std::cell::Cell as Counter;

@@ -22,8 +22,9 @@ impl Board {
         let list = |number| {
             let state = Padded(Mutex::new(State::default()));
             let inbox = Padded(Mutex::new(Inbox::default()));
-            let (called, tempo) = (AtomicBool::new(false), Padded::default());
-            Arc::new(List { number, state, inbox, called, tempo, others: Arc::clone(&others) })
+            let (called, seated) = (AtomicBool::new(false), AtomicBool::new(false));
+            let (tempo, others) = (Padded::default(), Arc::clone(&others));
+            Arc::new(List { number, state, inbox, called, seated, tempo, others })
         };
         let lists: Vec<Arc<List>> = (0..drivers).map(list).collect();
         others.lists.get_or_init(|| lists.iter().map(Arc::downgrade).collect());

@@ -24,6 +24,7 @@ use crate::engine::{
 use crate::handle::JoinHandle;
 
 mod ends;
+mod in_place;
 mod lookout;
 mod taken_in;
 mod wakes;

@@ -1,0 +1,65 @@
+//! Going on in place: what has run a task that has completed goes on with the next one, at once.
+
+use std::sync::Arc;
+
+use super::super::crew::Acts;
+use super::super::list::List;
+use super::super::polling::{current_driver, leave_seat};
+use super::super::run::End;
+use super::{Begin, Drives};
+use crate::engine::Engine;
+
+impl<W: Drives> Engine<W> {
+    /// The task that the calling thread polls has completed. What comes next in its place, if `fits` says
+    /// that its cell can go on with it; otherwise what is still to be counted.
+    pub(crate) fn go_on<T>(
+        self: &Arc<Self>,
+        fits: impl FnOnce(W::Job) -> Result<T, W::Job>,
+    ) -> Result<T, End> {
+        // The list of whoever polls, not of the cell: the cell's own driver may be lost by now, and nobody
+        // would look for what is put there.
+        let Some(driver) = current_driver() else { return Err(End::Completed) };
+        let list = self.work.board().list(driver);
+        match fits(self.next_in_place(list)?) {
+            Ok(next) => {
+                leave_seat();
+                Ok(next)
+            }
+            Err(job) => {
+                match self.begin(list, job) {
+                    Begin::Cell(cell) => {
+                        list.add(&mut vec![cell]);
+                        list.wake_or_call();
+                    }
+                    Begin::Ended(end) => self.count_driven(end),
+                }
+                Err(End::Counted)
+            }
+        }
+    }
+
+    /// A task on this list has completed: counts it, and takes the next one for its place, so that what
+    /// ran the one can go on with the other. Otherwise it says what is still to be counted.
+    pub(super) fn next_in_place(self: &Arc<Self>, list: &List) -> Result<W::Job, End> {
+        if !self.is_wanted() {
+            return Err(End::Completed);
+        }
+        // As in `Driver::serve_if_stuck`.
+        let alone = list.others_sleep();
+        let mut acts = Acts::default();
+        let mut crew = self.lock();
+        crew.line.end_driven();
+        if alone {
+            crew.serve_waiters(&mut acts);
+        } else {
+            crew.serve_in_bulk(&mut acts);
+        }
+        let job = crew.take_next();
+        if alone {
+            crew.call_for_help(&mut acts);
+        }
+        drop(crew);
+        self.perform(acts);
+        job.ok_or(End::Counted)
+    }
+}

@@ -1,0 +1,156 @@
+//! What goes on in the place of a task that has completed.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Mutex;
+
+use super::super::super::Ended;
+use super::super::super::polling::current_seat;
+use super::super::super::seat::Seat;
+use super::*;
+
+/// An engine with a driver, and with so many tasks that are driven and queued.
+fn at_work(capacity: usize, driven: usize, queued: usize) -> (Arc<Engine<ByHand>>, Driver<ByHand>) {
+    let engine = engine(1, capacity);
+    let driver = driver(&engine);
+    engine.lane.begin_driven(driven);
+    (0..queued).for_each(|_| drop(push(&engine, 1)));
+    (engine, driver)
+}
+
+fn driven_and_queued(engine: &Engine<ByHand>) -> (usize, usize) {
+    let crew = engine.lock();
+    (crew.line.driven(), crew.line.queued())
+}
+
+/// What came of looking for the next one.
+fn next(engine: &Arc<Engine<ByHand>>, driver: &Driver<ByHand>) -> Option<End> {
+    engine.next_in_place(&driver.list).err()
+}
+
+#[test]
+fn what_nobody_waits_for_is_counted_by_its_driver() {
+    let (engine, driver) = at_work(2, 2, 0);
+    assert_eq!(next(&engine, &driver), Some(End::Completed));
+    assert_eq!(driven_and_queued(&engine), (2, 0), "nothing is counted yet");
+}
+
+#[test]
+fn whoever_waits_for_the_end_is_told_by_the_last_task() {
+    let (engine, driver) = at_work(2, 2, 0);
+    let mut end = pin!(engine.until(Ended::Tasks));
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(end.as_mut().poll(&mut context).is_pending());
+    assert_eq!(next(&engine, &driver), Some(End::Counted));
+    assert!(end.as_mut().poll(&mut context).is_pending(), "there is one left");
+    assert_eq!(next(&engine, &driver), Some(End::Counted));
+    assert_eq!(driven_and_queued(&engine), (0, 0));
+    assert!(end.as_mut().poll(&mut context).is_ready());
+}
+
+#[test]
+fn whoever_waits_for_a_place_gets_that_of_what_has_ended() {
+    let (engine, driver) = at_work(1, 1, 100);
+    engine.lock().limits.queue = 0;
+    let mut entering = pin!(engine.admit_async());
+    let mut context = Context::from_waker(Waker::noop());
+    for _ in 0..100 {
+        assert!(entering.as_mut().poll(&mut context).is_pending(), "others are before it");
+        assert_eq!(next(&engine, &driver), None);
+    }
+    assert!(entering.as_mut().poll(&mut context).is_pending());
+    assert_eq!(next(&engine, &driver), Some(End::Counted));
+    assert!(entering.as_mut().poll(&mut context).is_ready());
+}
+
+#[test]
+fn the_next_one_has_the_place_of_what_has_ended() {
+    let (engine, driver) = at_work(2, 2, 3);
+    for left in [2, 1, 0] {
+        assert_eq!(next(&engine, &driver), None);
+        assert_eq!(driven_and_queued(&engine), (2, left));
+    }
+    assert_eq!(next(&engine, &driver), Some(End::Completed));
+}
+
+#[test]
+fn a_place_that_a_smaller_pool_has_not_is_given_to_nobody() {
+    let (engine, driver) = at_work(3, 3, 3);
+    engine.resize(1);
+    assert_eq!(next(&engine, &driver), Some(End::Counted));
+    assert_eq!(next(&engine, &driver), Some(End::Counted));
+    assert_eq!(driven_and_queued(&engine), (1, 3));
+    assert_eq!(next(&engine, &driver), None);
+    assert_eq!(driven_and_queued(&engine), (1, 2));
+}
+
+#[test]
+fn others_that_sleep_are_called_for_what_is_left() {
+    for (queued, rung) in [(2, 1), (1, 0)] {
+        let engine = engine(2, 2);
+        let (first, mut second) = (driver(&engine), driver(&engine));
+        let bell = Arc::new(Bell::default());
+        let waker = Waker::from(Arc::clone(&bell));
+        assert_eq!(second.turn(&Context::from_waker(&waker), || ()), Turn::Sleep);
+        engine.lock().roster.set(first.me, Duty::Engaged);
+        engine.lane.begin_driven(1);
+        (0..queued).for_each(|_| drop(push(&engine, 1)));
+        assert_eq!(next(&engine, &first), None);
+        assert_eq!(bell.rung(), rung, "{queued} were queued");
+    }
+}
+
+#[test]
+fn only_a_driver_goes_on_in_place() {
+    let (engine, _driver) = at_work(1, 1, 1);
+    assert_eq!(engine.go_on(Ok::<_, Arc<dyn Runnable>>).err(), Some(End::Completed));
+    assert_eq!(driven_and_queued(&engine), (1, 1));
+}
+
+#[test]
+fn what_a_cell_cannot_go_on_with_is_begun_beside_it() {
+    let engine = engine(2, 1);
+    let (mut home, mut helper) = (driver(&engine), driver(&engine));
+    let (its, mut polls) = (Arc::clone(&engine), 0);
+    let future = errand(move |context| {
+        polls += 1;
+        if polls == 1 {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        Poll::Ready(its.go_on(Err::<(), _>).expect_err("it does not fit"))
+    });
+    engine.lock().line.push(Cell::new(future));
+    assert_eq!(short_turn(&mut home, 1), Turn::Yield);
+    let next = push(&engine, 2);
+    assert_eq!(short_turn(&mut helper, 2), Turn::Yield);
+    assert_eq!((next.load(Ordering::Relaxed), driven_and_queued(&engine)), (1, (1, 0)));
+    assert!(home.list.take_all().is_empty(), "the helper has it");
+    assert_eq!(short_turn(&mut helper, 10), Turn::Sleep);
+    assert_eq!((next.load(Ordering::Relaxed), driven_and_queued(&engine)), (2, (0, 0)));
+}
+
+#[test]
+fn what_goes_on_in_place_has_a_seat_of_its_own() {
+    let engine = engine(1, 1);
+    let mut driver = driver(&engine);
+    let seats: Arc<Mutex<Vec<Arc<Seat>>>> = Arc::default();
+    let (its, seen) = (Arc::clone(&engine), Arc::clone(&seats));
+    let future = errand(move |_| {
+        let sit = || seen.lock().unwrap().extend(current_seat());
+        (0..2).for_each(|_| sit());
+        let went_on = its.go_on(|job| {
+            drop(job);
+            Ok(())
+        });
+        assert_eq!(went_on, Ok(()));
+        sit();
+        Poll::Ready(End::Completed)
+    });
+    engine.lock().line.push(Cell::new(future));
+    push(&engine, 1);
+    assert_eq!(turn(&mut driver), Turn::Sleep);
+    let seats = seats.lock().unwrap();
+    let [first, again, next] = &seats[..] else { panic!("it sat down three times") };
+    assert!(Arc::ptr_eq(first, again) && !Arc::ptr_eq(first, next));
+}

@@ -1,0 +1,123 @@
+//! What a thread polls: a driver polls a cell of a list, which may poll one that it has taken in.
+
+use std::cell::{Cell, RefCell};
+use std::panic::resume_unwind;
+use std::sync::Arc;
+use std::task::Context;
+
+use super::cell::{Header, Runnable};
+use super::list::Board;
+use super::run::End;
+use super::seat::Seat;
+
+#[cfg(not(loom))]
+thread_local! {
+    /// The innermost, if it polls one inside another.
+    static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };
+}
+
+#[cfg(loom)]
+loom::thread_local! {
+    static CURRENT: RefCell<Option<Current>> = RefCell::new(None);
+}
+
+/// What a thread polls: a cell of a list, or one that was taken in and has this seat.
+enum Current {
+    Listed {
+        board: Arc<Board>,
+        /// The number of the driver that polls.
+        driver: usize,
+        /// The number of the cell's list, and its index there. They are set before each poll: to hold
+        /// the cell itself would cost two counts.
+        place: Cell<(usize, u32)>,
+    },
+    TakenIn(Arc<Seat>),
+}
+
+/// While it lives, the thread polls for somebody. What was there before comes back with its end.
+#[must_use]
+pub(crate) struct Polls(Option<Current>);
+
+impl Polls {
+    /// For the driver with this number.
+    pub(crate) fn cells_of(board: &Arc<Board>, driver: usize) -> Self {
+        let (board, place) = (Arc::clone(board), Cell::default());
+        Polls(replace(Some(Current::Listed { board, driver, place })))
+    }
+}
+
+impl Drop for Polls {
+    fn drop(&mut self) {
+        drop(replace(self.0.take()));
+    }
+}
+
+fn replace(current: Option<Current>) -> Option<Current> {
+    CURRENT.with(|place| place.replace(current))
+}
+
+fn with_current<R>(look: impl FnOnce(&Current) -> R) -> Option<R> {
+    CURRENT.try_with(|current| current.borrow().as_ref().map(look)).ok().flatten()
+}
+
+/// Says which cell is polled next.
+pub(super) fn set_place(header: &Header) {
+    with_current(|current| {
+        if let (Current::Listed { place, .. }, Some(home)) = (current, header.home()) {
+            place.set((home.number(), header.index()));
+        }
+    });
+}
+
+/// Polls a cell for somebody who has taken it in. May panic.
+pub(crate) fn poll_within(
+    cell: &Arc<dyn Runnable>,
+    seat: &Arc<Seat>,
+    context: &mut Context<'_>,
+) -> Option<End> {
+    let _polls = Polls(replace(Some(Current::TakenIn(Arc::clone(seat)))));
+    cell.poll(context).unwrap_or_else(|panic| resume_unwind(panic.payload))
+}
+
+/// The seat of the cell that the calling thread polls.
+pub(crate) fn current_seat() -> Option<Arc<Seat>> {
+    with_current(|current| match current {
+        Current::Listed { board, place, .. } => {
+            let (list, index) = place.get();
+            board.list(list).seat(index)
+        }
+        Current::TakenIn(seat) => Arc::clone(seat),
+    })
+}
+
+/// The cell that the calling thread polls goes on with another task. That one has a seat of its own: what
+/// sits in the old one may stay for long.
+pub(crate) fn leave_seat() {
+    // It is dropped here, where nothing is locked: somebody's waker may lie in it.
+    drop(with_current(|current| match current {
+        Current::Listed { board, place, .. } => {
+            let (list, index) = place.get();
+            board.list(list).forget_seat(index)
+        }
+        Current::TakenIn(_) => None,
+    }));
+}
+
+/// The number of the driver that polls a cell on the calling thread, whosever it is.
+pub(crate) fn current_driver() -> Option<usize> {
+    with_current(|current| match current {
+        Current::Listed { driver, .. } => Some(*driver),
+        Current::TakenIn(_) => None,
+    })
+    .flatten()
+}
+
+/// Whether polls are known to be short where the calling thread polls, so that one may do more at a time.
+#[cfg(feature = "tokio")]
+pub(crate) fn polls_are_short() -> bool {
+    let short = with_current(|current| match current {
+        Current::Listed { board, driver, .. } => board.list(*driver).tempo.is_short(),
+        Current::TakenIn(_) => false,
+    });
+    short.unwrap_or(false)
+}
