@@ -18,7 +18,7 @@ use pin_project_lite::pin_project;
 use super::futures::{Futures, Job};
 use super::runtime::goes_on;
 use super::source::PollItems;
-use crate::engine::{Engine, Patience, Work, contain};
+use crate::engine::{Engine, Patience, Work, contain, leave_seat};
 use crate::error::{JoinError, TaskPanic};
 
 /// A seat that got an item has so many more begun with.
@@ -367,6 +367,9 @@ where
                 contain(|| this.item.set(None));
                 if let Some(number) = this.number.take() {
                     pull.sink.deliver(number, result);
+                }
+                if !*this.own {
+                    leave_seat();
                 }
                 if !*this.own && pull.is_in_the_way() {
                     // It comes again when its turn has come; a closed pool has none for it.

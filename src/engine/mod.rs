@@ -87,7 +87,7 @@ pub(crate) use self::{
     driver::{Begin, Driver, Drives, Turn},
     entry::Departure,
     list::{Board, List},
-    polling::polls_are_short,
+    polling::{leave_seat, polls_are_short},
     rested::Rested,
     watched::Watched,
 };
