@@ -240,6 +240,31 @@ fn a_line_is_served_within_the_capacity_while_that_changes() {
 }
 
 #[test]
+fn a_smaller_pool_gives_no_place_away_until_it_has_room() {
+    on_both(|| async {
+        let (pool, stop) = (small(8, 1_000), Stop::new());
+        (0..100).for_each(|_| pool.try_submit(call(stop.task())).unwrap());
+        stop.have_come(8).await;
+        let mut ended = 0;
+        // Where it goes, how many end then, and how many run after each of them.
+        let steps = [(3, vec![7, 6, 5, 4, 3, 3, 3]), (5, vec![5, 5]), (1, vec![4, 3, 2, 1, 1])];
+        for (size, running) in steps {
+            pool.resize(size).unwrap();
+            for busy in running {
+                stop.let_pass(1);
+                ended += 1;
+                let is = || (pool.stats().completed, pool.busy());
+                soon("one has ended", || is().0 == ended).await;
+                soon("its place is given away, if it has one", || is().1 >= busy).await;
+                assert_eq!(is(), (ended, busy));
+            }
+        }
+        stop.open();
+        assert_eq!(figures(&drained(&pool).await), (100, 100, 0, 0));
+    });
+}
+
+#[test]
 fn every_waiting_submitter_gets_in_without_a_queue() {
     on_both(|| async {
         for workers in [1, 3] {
