@@ -9,6 +9,7 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
+use std::time::{Duration, Instant};
 
 use common::Door;
 use common::on_tokio::{Stop, on, small, soon};
@@ -174,5 +175,29 @@ fn futures_begin_in_the_order_they_were_submitted() {
         }
         pool.drain().await.unwrap();
         assert_eq!(*order.lock().unwrap(), (0..200).collect::<Vec<_>>());
+    });
+}
+
+/// Each is longer than a driver's turn, so it lets go of the thread after each one, once it knows.
+#[test]
+fn futures_that_take_long_leave_turns_for_others_one_by_one() {
+    const FUTURES: usize = 200;
+    on(0, || async {
+        let (pool, ran) = (small(4, FUTURES), Arc::new(AtomicUsize::new(0)));
+        for _ in 0..FUTURES {
+            let ran = Arc::clone(&ran);
+            let long = async move {
+                let began = Instant::now();
+                while began.elapsed() < Duration::from_millis(1) {}
+                ran.fetch_add(1, Ordering::SeqCst);
+            };
+            pool.try_submit(long).unwrap();
+        }
+        let mut turns = 0;
+        while ran.load(Ordering::SeqCst) < FUTURES {
+            yield_now().await;
+            turns += 1;
+        }
+        assert!(turns > FUTURES / 2, "{turns} turns beside {FUTURES} futures");
     });
 }

@@ -320,8 +320,7 @@ fn calls_that_are_ready_at_once_leave_turns_for_others() {
     });
 }
 
-/// Such a call is as long as several turns of a driver, which looks at the clock after 32 polls. No more
-/// than two of them are served in one poll.
+/// Such a call is as long as several turns of a driver, which knows that after 32 polls at the latest.
 #[test]
 fn calls_that_take_long_are_not_served_in_a_row() {
     on(0, || async {

@@ -37,8 +37,8 @@ impl Stint {
         self.count(tempo);
         tempo.note(self.polls, time);
         let is_over = time >= turn;
-        self.stride = match is_over && self.polls < POLLS_PER_REFILL {
-            true => 1,
+        self.stride = match is_over {
+            true => fits_into(turn, self.polls, time),
             false => (2 * self.stride).min(POLLS_PER_REFILL),
         };
         is_over
@@ -48,4 +48,10 @@ impl Stint {
         tempo.count_polls(self.strode);
         self.polls += std::mem::take(&mut self.strode);
     }
+}
+
+/// How many polls fit into a turn if so many took that long: a stride should not be longer.
+pub(super) fn fits_into(turn: Duration, polls: usize, time: Duration) -> usize {
+    let fit = polls as u128 * turn.as_nanos() / time.as_nanos().max(1);
+    usize::try_from(fit).unwrap_or(usize::MAX).clamp(1, POLLS_PER_REFILL)
 }

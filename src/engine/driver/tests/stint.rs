@@ -1,5 +1,6 @@
 //! What a driver counts, how long it works at a time, and whom it helps.
 
+use super::super::stint::fits_into;
 use super::*;
 
 /// How many polls a driver has told of.
@@ -39,10 +40,23 @@ fn a_stint_notes_how_long_its_polls_took() {
     stint.strode = 1_000_000_000;
     assert!(stint.is_over(&tempo, Duration::ZERO));
     assert!(stint.now >= before && tempo.is_short());
-    let mut stint = Stint::begin(8);
-    stint.strode = POLLS_PER_REFILL;
-    assert!(stint.is_over(&tempo, Duration::ZERO));
-    assert_eq!(stint.stride, 16, "there were enough of them");
+}
+
+#[test]
+fn a_stride_is_no_longer_than_a_turn() {
+    let after = |turn, time| {
+        let mut stint = Stint::begin(POLLS_PER_REFILL);
+        stint.since = stint.now.checked_sub(time).expect("the clock has run for so long");
+        stint.strode = POLLS_PER_REFILL;
+        assert_eq!(stint.is_over(&Tempo::default(), turn), turn <= time);
+        stint.stride
+    };
+    let millis = Duration::from_millis;
+    assert_eq!(after(millis(1), millis(1_000)), 1, "a poll takes longer than a turn");
+    assert_eq!(after(millis(60_000), millis(1_000)), POLLS_PER_REFILL, "the turn is not over");
+    assert_eq!(fits_into(millis(10), 32, millis(40)), 8);
+    assert_eq!(fits_into(millis(10), 1000, millis(11)), POLLS_PER_REFILL);
+    assert_eq!(fits_into(millis(10), 1, Duration::ZERO), POLLS_PER_REFILL);
 }
 
 #[test]
