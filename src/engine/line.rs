@@ -9,8 +9,9 @@ use super::block::{Block, CELLS};
 use super::lane::{Claim, Lane, Tally};
 use super::sync::Arc;
 
-/// How many empty blocks are kept for later, if the pool reserved no more.
+/// How many empty blocks are kept for later, at least, and at most if the pool reserved no more.
 const SPARE_BLOCKS: usize = 4;
+const MOST_SPARE_BLOCKS: usize = 16;
 
 /// The part of the line that lives under the lock.
 pub(crate) struct Line<J> {
@@ -41,6 +42,12 @@ impl<J> Line<J> {
             spare: Vec::new(),
             spare_limit: SPARE_BLOCKS,
         }
+    }
+
+    /// Keeps room for about `tasks` tasks once it has been made: where submitters make it and workers give
+    /// it up, they wait for each other at the allocator.
+    pub(crate) fn keep_room(&mut self, tasks: usize) {
+        self.spare_limit = (tasks / CELLS + 1).clamp(SPARE_BLOCKS, MOST_SPARE_BLOCKS);
     }
 
     /// Makes room for `tasks` tasks now, and keeps it.
@@ -246,6 +253,17 @@ mod tests {
         let mut line = line(0..(SPARE_BLOCKS + 2) * CELLS);
         assert_eq!(line.take_all().len(), (SPARE_BLOCKS + 2) * CELLS);
         assert_eq!(line.spare.len(), SPARE_BLOCKS);
+    }
+
+    #[test]
+    fn as_many_empty_blocks_are_kept_as_a_full_queue_needs_within_bounds() {
+        let kept = |queue| {
+            let mut line = line(0..(MOST_SPARE_BLOCKS + 2) * CELLS);
+            line.keep_room(queue);
+            line.take_all();
+            line.spare.len()
+        };
+        assert_eq!((kept(0), kept(4 * CELLS), kept(usize::MAX)), (4, 5, 16));
     }
 
     #[test]

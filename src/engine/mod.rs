@@ -193,6 +193,7 @@ impl<W: Work> Engine<W> {
         lane.set_places(settings.places(settings.capacity));
         let limits = limits(&settings, work.hands());
         let mut crew = Crew::new(Line::new(lane.clone()), limits, settings.waiters);
+        crew.line.keep_room(settings.queue);
         if settings.preallocate {
             crew.line.reserve(settings.places(settings.capacity));
             crew.roster.reserve(settings.capacity);

@@ -21,6 +21,8 @@ type Cells = Vec<Arc<dyn Runnable>>;
 #[derive(Default)]
 pub(crate) struct Remains {
     cells: Mutex<Cells>,
+    /// Room for others, while those are freed that lay in it. So a driver makes none.
+    room: Mutex<Cells>,
     /// How many there are. Only a hint.
     count: AtomicUsize,
 }
@@ -51,19 +53,17 @@ impl Remains {
 
     /// Frees what is there.
     pub(crate) fn free(&self) {
-        let mut cells = self.take();
+        let room = std::mem::take(&mut *lock(&self.room));
+        let mut cells = self.swap(room);
         cells.clear();
-        // The room for them is used again, unless somebody has made new.
-        let mut kept = lock(&self.cells);
-        if kept.capacity() == 0 {
-            *kept = cells;
-        }
+        // If others free at the same time, one of them keeps his.
+        *lock(&self.room) = cells;
     }
 
-    fn take(&self) -> Cells {
+    fn swap(&self, room: Cells) -> Cells {
         let mut cells = lock(&self.cells);
         self.count.store(0, Ordering::Relaxed);
-        std::mem::take(&mut *cells)
+        std::mem::replace(&mut *cells, room)
     }
 }
 
@@ -100,7 +100,9 @@ mod tests {
         let more = kept(&remains, 1);
         remains.free_some();
         assert_eq!(left(&few) + left(&more), 0);
-        assert!(lock(&remains.cells).capacity() >= SOME, "the room for them is kept");
+        assert!(lock(&remains.room).capacity() >= SOME, "the room for them is kept");
+        remains.free();
+        assert!(lock(&remains.cells).capacity() >= SOME, "and used again");
     }
 
     #[test]
