@@ -18,7 +18,7 @@ use crate::handle::JoinHandle;
 
 pub(crate) type Spawned<T, R> = Parcel<Calls<T, R>, T, R>;
 
-/// Makes a cell for a call, for whom it is to be.
+/// Makes a cell for a call.
 type Make<T, R> = Box<dyn Fn(For<'_, T, R>, T, Origin) -> Arc<dyn Runnable> + Send + Sync>;
 
 /// For whom a cell is made.
@@ -106,9 +106,7 @@ impl<T: Send + 'static, R: Send + 'static> Calls<T, R> {
             parcel.end_driven(Err(JoinError::Panicked(panic)), counts)
         })
     }
-}
 
-impl<T: Send + 'static, R: Send + 'static> Calls<T, R> {
     /// A call without a handle has completed, and can go on with another such call, which is returned.
     /// Otherwise what is still to be counted.
     pub(super) fn next(engine: &Arc<Engine<Self>>) -> Result<(T, Origin), End> {
