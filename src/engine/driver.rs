@@ -3,6 +3,7 @@
 //! It knows nothing of the runtime that runs it: that calls [`Driver::turn`], and calls it again when
 //! the driver is woken.
 
+mod begun;
 mod in_place;
 mod stint;
 
@@ -10,6 +11,7 @@ use std::sync::Arc;
 use std::task::Context;
 use std::time::{Duration, Instant};
 
+pub(crate) use self::begun::Begun;
 use self::stint::Stint;
 use super::cell::{self, Polled, Runnable};
 use super::crew::Acts;
@@ -18,7 +20,6 @@ use super::list::{Board, List};
 use super::lookout;
 use super::polling::Polls;
 use super::run::{Counts, End};
-use super::sync::atomic::{AtomicU8, Ordering};
 use super::sync::now;
 use super::worker::{Kind, enter};
 use super::{Engine, Work};
@@ -91,33 +92,11 @@ pub(crate) struct Driver<W: Drives> {
     others_turn: bool,
 }
 
-/// Whether a driver has begun to work. One that is dropped before is told to whoever started it, who
-/// may hold the engine's lock.
-#[derive(Clone)]
-pub(crate) struct Begun(Arc<AtomicU8>);
-
-const STARTING: u8 = 0;
-const STARTED: u8 = 1;
-const DROPPED: u8 = 2;
-
-impl Begun {
-    /// Whoever started the driver relies on it from now on. False if it is no more.
-    #[must_use]
-    pub(crate) fn rely(&self) -> bool {
-        let was = self.0.compare_exchange(STARTING, STARTED, Ordering::AcqRel, Ordering::Acquire);
-        was != Err(DROPPED)
-    }
-
-    fn drop_unnoticed(&self) -> bool {
-        self.0.compare_exchange(STARTING, DROPPED, Ordering::AcqRel, Ordering::Acquire).is_ok()
-    }
-}
-
 impl<W: Drives> Driver<W> {
     pub(crate) fn new(engine: &Arc<Engine<W>>, me: usize) -> (Self, Begun) {
         let list = Arc::clone(engine.work.board().list(me));
         list.clear();
-        let begun = Begun(Arc::new(AtomicU8::new(STARTING)));
+        let begun = Begun::default();
         let driver = Driver {
             engine: Arc::clone(engine),
             me,

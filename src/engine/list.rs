@@ -10,19 +10,20 @@
 //! all lists.
 
 mod board;
+mod others;
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::Arc;
 use std::task::Waker;
 
 use super::cell::Runnable;
 use super::lookout::Tempo;
-use super::remains::Remains;
 use super::seat::Seat;
-use super::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use super::sync::atomic::{AtomicBool, Ordering};
 use super::sync::{Mutex, MutexGuard, Padded, lock};
 
 pub(crate) use self::board::Board;
+use self::others::Others;
 
 /// See the module's first lines.
 pub(crate) struct List {
@@ -56,20 +57,6 @@ struct Inbox {
     /// There is a driver, and it does not sleep.
     up: bool,
     waker: Option<Waker>,
-}
-
-/// What the lists of a pool have in common.
-#[derive(Default)]
-struct Others {
-    lists: OnceLock<Vec<Weak<List>>>,
-    sleeping: AtomicUsize,
-    /// Drivers that are up.
-    up: AtomicUsize,
-    /// One that is up is enough. Only while there is a lookout.
-    one: AtomicBool,
-    remains: Padded<Remains>,
-    /// A driver was woken to help and has not found anything yet.
-    searching: AtomicBool,
 }
 
 impl List {
@@ -373,44 +360,6 @@ impl State {
             }
         }
         cell
-    }
-}
-
-impl Others {
-    fn put_away(&self, cell: Arc<dyn Runnable>) {
-        if let Some(cell) = cell.put_away() {
-            self.remains.keep(cell);
-        }
-    }
-
-    /// Whether one driver is enough, and there is one that is up.
-    fn is_one_enough(&self) -> bool {
-        self.one.load(Ordering::Relaxed) && self.up.load(Ordering::Relaxed) > 0
-    }
-
-    /// Wakes a driver that sleeps, unless one that was woken still searches.
-    fn call_one(&self) {
-        if self.is_one_enough()
-            || self.sleeping.load(Ordering::Relaxed) == 0
-            // Release: pairs with the Acquire of the one that searches.
-            || self.searching.swap(true, Ordering::Release)
-        {
-            return;
-        }
-        let lists = self.lists.get().into_iter().flatten().filter_map(Weak::upgrade);
-        for list in lists {
-            let mut inbox = lock(&list.inbox);
-            if list.wake_up(&mut inbox) {
-                list.called.store(true, Ordering::Relaxed);
-                let waker = inbox.waker.clone();
-                drop(inbox);
-                if let Some(waker) = waker {
-                    waker.wake();
-                }
-                return;
-            }
-        }
-        self.searching.store(false, Ordering::Relaxed);
     }
 }
 

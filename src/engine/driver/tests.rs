@@ -8,7 +8,7 @@ use super::super::cell::Cell;
 use super::super::lookout::Tempo;
 use super::super::roster::Duty;
 use super::super::stubs::{Bell, ByHand, engine, errand};
-use super::super::sync::atomic::AtomicUsize;
+use super::super::sync::atomic::{AtomicUsize, Ordering};
 use super::*;
 
 fn driver(engine: &Arc<Engine<ByHand>>) -> Driver<ByHand> {

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use super::super::remains::Remains;
 use super::super::sync::atomic::{AtomicBool, Ordering};
 use super::super::sync::{Mutex, Padded, lock};
-use super::{Inbox, List, Others, Runnable, State};
+use super::others::Others;
+use super::{Inbox, List, Runnable, State};
 
 /// The lists of all drivers of a pool.
 pub(crate) struct Board {

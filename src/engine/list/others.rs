@@ -1,0 +1,61 @@
+//! What the lists of a pool have in common.
+
+use std::sync::{Arc, OnceLock, Weak};
+
+use super::super::cell::Runnable;
+use super::super::remains::Remains;
+use super::super::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use super::super::sync::{Padded, lock};
+use super::List;
+
+/// What the lists of a pool have in common.
+#[derive(Default)]
+pub(super) struct Others {
+    pub(super) lists: OnceLock<Vec<Weak<List>>>,
+    pub(super) sleeping: AtomicUsize,
+    /// Drivers that are up.
+    pub(super) up: AtomicUsize,
+    /// One that is up is enough. Only while there is a lookout.
+    pub(super) one: AtomicBool,
+    pub(super) remains: Padded<Remains>,
+    /// A driver was woken to help and has not found anything yet.
+    pub(super) searching: AtomicBool,
+}
+
+impl Others {
+    pub(super) fn put_away(&self, cell: Arc<dyn Runnable>) {
+        if let Some(cell) = cell.put_away() {
+            self.remains.keep(cell);
+        }
+    }
+
+    /// Whether one driver is enough, and there is one that is up.
+    pub(super) fn is_one_enough(&self) -> bool {
+        self.one.load(Ordering::Relaxed) && self.up.load(Ordering::Relaxed) > 0
+    }
+
+    /// Wakes a driver that sleeps, unless one that was woken still searches.
+    pub(super) fn call_one(&self) {
+        if self.is_one_enough()
+            || self.sleeping.load(Ordering::Relaxed) == 0
+            // Release: pairs with the Acquire of the one that searches.
+            || self.searching.swap(true, Ordering::Release)
+        {
+            return;
+        }
+        let lists = self.lists.get().into_iter().flatten().filter_map(Weak::upgrade);
+        for list in lists {
+            let mut inbox = lock(&list.inbox);
+            if list.wake_up(&mut inbox) {
+                list.called.store(true, Ordering::Relaxed);
+                let waker = inbox.waker.clone();
+                drop(inbox);
+                if let Some(waker) = waker {
+                    waker.wake();
+                }
+                return;
+            }
+        }
+        self.searching.store(false, Ordering::Relaxed);
+    }
+}
