@@ -121,3 +121,51 @@ pub(crate) fn polls_are_short() -> bool {
     });
     short.unwrap_or(false)
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::task::{Poll, Waker};
+
+    use super::super::cell::Cell as Task;
+    use super::super::stubs::errand;
+    use super::*;
+
+    fn sits_in(seat: &Arc<Seat>) -> bool {
+        current_seat().is_some_and(|current| Arc::ptr_eq(&current, seat))
+    }
+
+    #[test]
+    fn what_is_taken_in_sits_where_it_is_told_and_has_no_driver() {
+        let board = Arc::new(Board::new(2));
+        let polls = Polls::cells_of(&board, 1);
+        let outer = current_seat().expect("a driver polls");
+        let inner: Arc<Seat> = Arc::default();
+        let its = Arc::clone(&inner);
+        let cell: Arc<dyn Runnable> = Task::new(errand(move |_| {
+            leave_seat();
+            assert!(sits_in(&its), "it keeps that one");
+            assert_eq!(current_driver(), None);
+            Poll::Ready(End::Completed)
+        }));
+        let mut context = Context::from_waker(Waker::noop());
+        assert_eq!(poll_within(&cell, &inner, &mut context), Some(End::Completed));
+        assert!(sits_in(&outer), "the outer one comes back");
+        assert_eq!(current_driver(), Some(1));
+        drop(polls);
+        assert!(current_seat().is_none() && current_driver().is_none());
+    }
+
+    #[test]
+    #[cfg(feature = "tokio")]
+    fn polls_are_short_if_the_driver_that_polls_finds_them_so() {
+        let board = Arc::new(Board::new(2));
+        board.list(1).tempo.note(1, std::time::Duration::from_micros(1));
+        assert!(!polls_are_short(), "no driver polls");
+        for (driver, short) in [(0, false), (1, true)] {
+            let _polls = Polls::cells_of(&board, driver);
+            assert_eq!(polls_are_short(), short);
+            let _within = Polls(replace(Some(Current::TakenIn(Arc::default()))));
+            assert!(!polls_are_short(), "what is taken in does not keep the one that awaits it");
+        }
+    }
+}

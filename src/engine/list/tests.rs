@@ -165,6 +165,19 @@ fn a_place_is_used_again_and_has_a_new_seat() {
 }
 
 #[test]
+fn each_seat_is_forgotten_by_itself() {
+    let trial = Trial::new();
+    let list = trial.list(0);
+    assert!(list.forget_seat(0).is_none(), "there is none");
+    let seats = [0, 1].map(|index| list.seat(index));
+    for (index, seat) in (0..).zip(&seats) {
+        assert!(list.forget_seat(index).is_some_and(|forgotten| Arc::ptr_eq(&forgotten, seat)));
+        assert!(list.forget_seat(index).is_none());
+    }
+    assert!(!Arc::ptr_eq(&seats[1], &list.seat(1)));
+}
+
+#[test]
 fn an_empty_list_gives_its_memory_back_if_it_was_long() {
     for (count, kept) in [(1024, 1024), (1025, 0)] {
         let trial = Trial::new();

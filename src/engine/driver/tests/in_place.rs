@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::sync::Mutex;
 
 use super::super::super::Ended;
-use super::super::super::polling::current_seat;
+use super::super::super::polling::{current_seat, leave_seat};
 use super::super::super::seat::Seat;
 use super::*;
 
@@ -61,6 +61,24 @@ fn whoever_waits_for_a_place_gets_that_of_what_has_ended() {
     assert!(entering.as_mut().poll(&mut context).is_pending());
     assert_eq!(next(&engine, &driver), Some(End::Counted));
     assert!(entering.as_mut().poll(&mut context).is_ready());
+}
+
+#[test]
+fn whoever_waits_is_let_in_at_once_if_nobody_else_is_up() {
+    for sleeps in [true, false] {
+        let engine = engine(2, 1);
+        let (first, mut second) = (driver(&engine), driver(&engine));
+        if sleeps {
+            assert_eq!(turn(&mut second), Turn::Sleep);
+        }
+        engine.lane.begin_driven(1);
+        (0..100).for_each(|_| drop(push(&engine, 1)));
+        let mut entering = pin!(engine.admit_async());
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(entering.as_mut().poll(&mut context).is_pending());
+        assert_eq!(next(&engine, &first), None);
+        assert_eq!(entering.as_mut().poll(&mut context).is_ready(), sleeps, "one place is free");
+    }
 }
 
 #[test]
@@ -128,6 +146,57 @@ fn what_a_cell_cannot_go_on_with_is_begun_beside_it() {
     assert!(home.list.take_all().is_empty(), "the helper has it");
     assert_eq!(short_turn(&mut helper, 10), Turn::Sleep);
     assert_eq!((next.load(Ordering::Relaxed), driven_and_queued(&engine)), (2, (0, 0)));
+}
+
+#[test]
+fn somebody_is_called_to_help_with_what_is_begun_beside_a_cell() {
+    let engine = engine(2, 1);
+    let (mut first, mut second) = (driver(&engine), driver(&engine));
+    let bell = Arc::new(Bell::default());
+    let waker = Waker::from(Arc::clone(&bell));
+    assert_eq!(second.turn(&Context::from_waker(&waker), || ()), Turn::Sleep);
+    let its = Arc::clone(&engine);
+    let future = errand(move |_| {
+        push(&its, 1);
+        assert_eq!((bell.rung(), its.go_on(Err::<(), _>)), (0, Err(End::Counted)));
+        assert_eq!(bell.rung(), 1, "this poll may take long");
+        Poll::Ready(End::Counted)
+    });
+    engine.lock().line.push(Cell::new(future));
+    assert_eq!(short_turn(&mut first, 1), Turn::Yield);
+    assert_eq!(driven_and_queued(&engine), (1, 0), "nothing has panicked");
+}
+
+#[test]
+fn a_cell_has_its_own_seat_whoever_polls_it() {
+    let engine = engine(2, 2);
+    let (mut helper, mut home) = (driver(&engine), driver(&engine));
+    let seats: [Arc<Mutex<Vec<Arc<Seat>>>>; 2] = Default::default();
+    for seats in &seats {
+        let (seats, mut polls) = (Arc::clone(seats), 0);
+        let future = errand(move |context| {
+            let sit = || seats.lock().unwrap().extend(current_seat());
+            sit();
+            polls += 1;
+            if polls == 2 {
+                leave_seat();
+                sit();
+                return Poll::Ready(End::Completed);
+            }
+            context.waker().wake_by_ref();
+            Poll::Pending
+        });
+        engine.lock().line.push(Cell::new(future));
+    }
+    assert_eq!(short_turn(&mut home, 2), Turn::Yield);
+    let at_home: Vec<_> = (0..2).map(|index| home.list.seat(index)).collect();
+    assert_eq!(turn(&mut helper), Turn::Sleep);
+    for (seats, at_home) in seats.iter().zip(&at_home) {
+        let seats = seats.lock().unwrap();
+        let [first, again, next] = &seats[..] else { panic!("it sat down three times") };
+        assert!(Arc::ptr_eq(first, at_home) && Arc::ptr_eq(again, at_home));
+        assert!(!Arc::ptr_eq(next, at_home), "it has left");
+    }
 }
 
 #[test]
