@@ -9,7 +9,7 @@ use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use common::on_tokio::{Stop, drained, hushed, on_both, small, soon};
+use common::on_tokio::{Stop, drained, hushed, on, on_both, small, soon};
 use common::poll_once;
 use formic::{JoinError, JoinHandle, PullError, Refused, from_stream};
 use futures_util::stream::{self, FuturesUnordered, StreamExt};
@@ -216,6 +216,30 @@ fn other_submitters_get_their_turn() {
 }
 
 #[test]
+fn items_that_are_ready_at_once_leave_turns_for_others() {
+    const ITEMS: usize = 50_000;
+    on(0, || async {
+        for workers in [1, 4, 100] {
+            let (pool, ran) = (hushed(workers, 10), Arc::new(AtomicUsize::new(0)));
+            let own = Arc::clone(&ran);
+            let each = tokio::spawn(pool.for_each(0..ITEMS, move |_| {
+                own.fetch_add(1, Ordering::SeqCst);
+                std::future::ready(())
+            }));
+            let (mut most, mut seen) = (0, 0);
+            while seen < ITEMS {
+                yield_now().await;
+                let now = ran.load(Ordering::SeqCst);
+                most = most.max(now - seen);
+                seen = now;
+            }
+            each.await.unwrap().unwrap();
+            assert!(most < ITEMS / 2, "{most} items in a row of {workers}");
+        }
+    });
+}
+
+#[test]
 fn several_sources_share_a_pool() {
     on_both(|| async {
         let (pool, flight) = (hushed(3, 2), Flight::default());
@@ -253,6 +277,31 @@ fn a_task_pulls_through_its_own_full_pool() {
         let doubled = parent.await.unwrap().await.unwrap();
         assert_eq!(doubled, (0..50).map(|number| 2 * number).collect::<Vec<_>>());
         assert_eq!((flight.landed(), flight.most()), (100, 1));
+        assert_eq!(drained(&pool).await.panicked, 0);
+    });
+}
+
+/// What a task has taken in stays the only one until its end, whatever the task pulls meanwhile.
+#[test]
+fn a_task_that_pulls_keeps_what_it_has_taken_in() {
+    on_both(|| async {
+        let (pool, stop, began) = (hushed(1, 10), Stop::new(), Arc::new(AtomicUsize::new(0)));
+        let (inner, opens) = (pool.clone(), stop.clone());
+        let parent = pool.spawn(async move {
+            let mut first = inner.spawn(opens.task()).await.unwrap();
+            assert!(poll_once(Pin::new(&mut first)).is_pending());
+            opens.have_come(1).await;
+            inner.for_each(0..3, |_| yield_now()).await.unwrap();
+            let own = Arc::clone(&began);
+            let second = async move { own.fetch_add(1, Ordering::SeqCst) };
+            let mut second = inner.spawn(second).await.unwrap();
+            assert!(poll_once(Pin::new(&mut second)).is_pending());
+            assert_eq!(began.load(Ordering::SeqCst), 0, "the first one has not ended");
+            opens.open();
+            first.await.unwrap();
+            assert_eq!(second.await.unwrap(), 0);
+        });
+        parent.await.unwrap().await.unwrap();
         assert_eq!(drained(&pool).await.panicked, 0);
     });
 }

@@ -117,3 +117,19 @@ impl<W: Drives> Future for Driving<W> {
         }
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::time::Duration;
+
+    use super::goes_on;
+    use crate::engine::stubs::as_polled;
+
+    #[test]
+    fn eight_short_pieces_are_done_in_a_row_and_long_ones_one_by_one() {
+        let in_a_row = || (1..).take_while(|done| goes_on(*done)).take(100).count() + 1;
+        assert_eq!(as_polled(Duration::from_micros(1), in_a_row), 8);
+        assert_eq!(as_polled(Duration::from_millis(1), in_a_row), 1);
+        assert_eq!(in_a_row(), 1, "where no driver polls, nothing is known");
+    }
+}

@@ -249,6 +249,15 @@ mod tests {
     }
 
     #[test]
+    fn a_block_is_let_go_when_the_last_of_its_tasks_is_taken() {
+        let mut line = line(0..2 * CELLS + 1);
+        for next in 0..2 * CELLS {
+            assert_eq!(line.pop_driven(), Some(next));
+        }
+        assert_eq!((line.blocks.len(), line.spare.len()), (1, 2));
+    }
+
+    #[test]
     fn a_few_empty_blocks_are_kept() {
         let mut line = line(0..(SPARE_BLOCKS + 2) * CELLS);
         assert_eq!(line.take_all().len(), (SPARE_BLOCKS + 2) * CELLS);

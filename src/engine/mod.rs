@@ -45,7 +45,7 @@ mod decisions;
 #[cfg(all(test, not(loom)))]
 mod faults;
 #[cfg(all(test, not(loom)))]
-mod stubs;
+pub(crate) mod stubs;
 #[cfg(all(test, not(loom)))]
 mod unmanned;
 

@@ -8,10 +8,14 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake};
+#[cfg(feature = "tokio")]
+use std::time::Duration;
 
 use super::cell::{Errand, Runnable};
 use super::driver::{Begin, Drives};
 use super::list::{Board, List};
+#[cfg(feature = "tokio")]
+use super::polling::Polls;
 use super::run::{Counts, End};
 use super::{Engine, Hands, Hooks, Settings, Work};
 
@@ -99,6 +103,15 @@ pub(crate) fn engine(drivers: usize, capacity: usize) -> Arc<Engine<ByHand>> {
         faults: None,
     };
     Engine::new(settings, ByHand(Arc::new(Board::new(drivers))))
+}
+
+/// Calls this as a future would that is polled by a driver whose polls take so long.
+#[cfg(feature = "tokio")]
+pub(crate) fn as_polled<R>(time: Duration, call: impl FnOnce() -> R) -> R {
+    let board = Arc::new(Board::new(1));
+    board.list(0).tempo.note(1, time);
+    let _polls = Polls::cells_of(&board, 0);
+    call()
 }
 
 /// Counts how often a driver was woken.

@@ -82,6 +82,7 @@ fn one_that_is_stuck_again_and_again_is_helped_for_longer() {
 
 #[test]
 fn one_that_never_sleeps_is_compared_with_all() {
+    assert_eq!(lookout(Mode::ONE).see(1), settled(Who::One, FIRST_HOLD - 1, 1));
     let mut lookout = lookout(Mode::ONE);
     assert_eq!(lookout.see_often(FIRST_HOLD, 100), settled(Who::One, 0, 100));
     let trial = lookout.see(100);
@@ -102,6 +103,7 @@ fn all_are_let_in_if_that_is_faster() {
     assert_eq!(tried(Who::All, 105), (settled(Who::One, 40, 100), 40), "that could be chance");
     assert_eq!(tried(Who::One, 96), (settled(Who::One, 20, 96), 20), "one is as good");
     assert_eq!(tried(Who::One, 95), (settled(Who::All, 40, 100), 40));
+    assert!(!Who::One.is_better(20, 21) && !Who::All.is_better(21, 20), "on the mark");
 }
 
 #[test]
@@ -168,6 +170,18 @@ fn what_is_new_counts_for_a_quarter() {
     assert_eq!(tempo.nanos.load(Ordering::Relaxed), 1_250);
     tempo.note(1, Duration::from_nanos(10_001));
     assert_eq!(tempo.nanos.load(Ordering::Relaxed), 3_437, "at most eight times the mean");
+}
+
+#[test]
+fn a_mean_is_known_however_short_or_long_a_stride_is() {
+    let mean = |polls, time| {
+        let tempo = Tempo::default();
+        (0..2).for_each(|_| tempo.note(polls, time));
+        (tempo.nanos.load(Ordering::Relaxed), tempo.is_short())
+    };
+    assert_eq!(mean(10, Duration::from_nanos(9)), (1, true));
+    assert_eq!(mean(0, Duration::from_nanos(9)), (9, true), "as if it were one");
+    assert_eq!(mean(1, Duration::from_nanos((1 << 32) + 9)), (u32::MAX, false));
 }
 
 #[test]
