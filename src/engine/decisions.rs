@@ -7,6 +7,7 @@ mod call;
 mod drive;
 mod gate;
 mod leave;
+mod several;
 
 use std::sync::Arc;
 

@@ -104,6 +104,9 @@ fn all_are_let_in_if_that_is_faster() {
     assert_eq!(tried(Who::One, 96), (settled(Who::One, 20, 96), 20), "one is as good");
     assert_eq!(tried(Who::One, 95), (settled(Who::All, 40, 100), 40));
     assert!(!Who::One.is_better(20, 21) && !Who::All.is_better(21, 20), "on the mark");
+    let trial = Mode::Trial { who: Who::All, looks: 1, polls: 0, others: 0 };
+    let mut settles = Lookout { hold: 80, ..lookout(trial) };
+    assert_eq!(settles.see(4), settled(Who::All, FIRST_HOLD, 1), "as long as any first finding");
 }
 
 #[test]
