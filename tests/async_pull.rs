@@ -418,8 +418,17 @@ fn a_pull_from_inside_goes_on_when_the_seat_that_waited_has_lost_its_place() {
         let (pool, stop, took) = (hushed(2, 10), Stop::new(), Stop::new());
         let (sender, receiver) = tokio::sync::mpsc::unbounded_channel();
         let (inner, passes, takes) = (pool.clone(), stop.clone(), took.clone());
+        sender.send(true).unwrap();
+        let asked = Arc::new(AtomicUsize::new(0));
+        let counts = Arc::clone(&asked);
+        let mut source = Box::pin(items(receiver));
+        let source = stream::poll_fn(move |context| {
+            let item = source.poll_next_unpin(context);
+            counts.fetch_add(1, Ordering::SeqCst);
+            item
+        });
         let pulls = pool.try_spawn(async move {
-            let each = inner.for_each(from_stream(items(receiver)), move |wait: bool| {
+            let each = inner.for_each(from_stream(source), move |wait: bool| {
                 let (stop, took) = (passes.clone(), takes.clone());
                 async move {
                     if wait {
@@ -433,11 +442,12 @@ fn a_pull_from_inside_goes_on_when_the_seat_that_waited_has_lost_its_place() {
         let pulls = pulls.unwrap();
         took.let_pass(3);
         // The first item is with the seat of whoever pulls, and another seat waits for the next.
-        sender.send(true).unwrap();
         stop.have_come(1).await;
         soon("another seat is there", || pool.stats().busy == 2).await;
+        soon("it waits for an item", || asked.load(Ordering::SeqCst) == 2).await;
         stop.let_pass(1);
         took.have_come(1).await;
+        soon("whoever pulls asks in vain", || asked.load(Ordering::SeqCst) == 3).await;
         // A task waits for the place of that seat, and keeps it.
         let keeps = Stop::new();
         let its = keeps.clone();

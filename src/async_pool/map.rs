@@ -65,7 +65,9 @@ impl AsyncPool {
     /// Runs a future for each item, as many at once as the pool has places, and is ready when all of them
     /// have ended. The pool pulls: an item is taken from the source when there is a place for it, so
     /// nothing is queued, and an endless source is no problem. Of
-    /// [`queue`](crate::Builder::queue)d tasks of others, each gets a place when its turn comes.
+    /// [`queue`](crate::Builder::queue)d tasks of others, each gets a place when its turn comes. While it
+    /// waits for an item it keeps one place, and gives that up only when the item has ended: so a stream
+    /// that has no items for long should not have a pool of one place.
     ///
     /// What one would use `buffer_unordered` for, on all cores. To [`stats`](crate::Control::stats) each
     /// place that is used counts as one task, however many items it takes, and it may count as busy for a
