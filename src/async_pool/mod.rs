@@ -10,6 +10,7 @@ mod build; // what makes both pools
 mod runtime; // who drives them
 mod source; // the items of an iterator or a stream
 mod pull; // .. are pulled
+mod bunch; // .. by more and more at a time
 mod map; // .. and have results
 mod ends; // waiting for the end, in the words of `Control`
 

@@ -2,9 +2,9 @@
 //!
 //! A *seat* is a future of the pool that takes an item, drives the future that the function makes of it,
 //! and takes the next. It holds one place for as long as there are items, and gives it up if others wait
-//! for one. The first seat has the pool begin with two more as soon as it has got an item, these do the
-//! same, and so on until the capacity is reached. Only one seat waits for an item; the others that find
-//! none are gone, and their places are free.
+//! for one. The first seat has the pool begin with a [`Bunch`] more as soon as it has got an item, one of
+//! these does the same, and so on until the capacity is reached. Only one seat waits for an item; the others
+//! that find none are gone, and their places are free.
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
@@ -15,16 +15,12 @@ use std::task::{Context, Poll, Waker};
 
 use pin_project_lite::pin_project;
 
+use super::bunch::Bunch;
 use super::futures::{Futures, Job};
 use super::runtime::goes_on;
 use super::source::PollItems;
 use crate::engine::{Engine, Patience, Work, contain, leave_seat};
 use crate::error::{JoinError, TaskPanic};
-
-/// A seat that got an item has so many more begun with.
-const FAN_OUT: usize = 2;
-/// After the pool had no place for one more seat, it is not asked again for so many items.
-const PAUSE: usize = 32;
 
 /// Where results go.
 pub(super) trait Sink: Send + Sync + 'static {
@@ -56,7 +52,7 @@ pub(super) struct Pull<S, F, K> {
     queued: AtomicUsize,
     /// Seats that have begun.
     begun: AtomicUsize,
-    pause: AtomicUsize,
+    bunch: Bunch,
     stop: AtomicBool,
     /// Woken when no seat is left.
     end: Mutex<Option<Waker>>,
@@ -107,7 +103,7 @@ where
             count: AtomicUsize::new(0),
             queued: AtomicUsize::new(0),
             begun: AtomicUsize::new(0),
-            pause: AtomicUsize::new(0),
+            bunch: Bunch::new(),
             stop: AtomicBool::new(false),
             end: Mutex::default(),
             origin,
@@ -185,20 +181,10 @@ where
 
     /// Has more seats begun with, if there are places for them.
     fn grow(self: &Arc<Self>) {
-        for _ in 0..FAN_OUT {
-            let count = self.count.load(Ordering::Relaxed);
-            if !self.engine.may_run_more_than(count) {
-                return;
-            }
-            let pause = self.pause.load(Ordering::Relaxed);
-            if pause > 0 {
-                self.pause.store(pause - 1, Ordering::Relaxed);
-                return;
-            }
-            if !self.engine.offer(|| self.job()) {
-                self.pause.store(PAUSE, Ordering::Relaxed);
-                return;
-            }
+        let count = self.count.load(Ordering::Relaxed);
+        // Those in the line have more begun with when it is their turn.
+        if self.engine.may_run_more_than(count) && self.queued.load(Ordering::Relaxed) == 0 {
+            self.bunch.begin(|seats| self.engine.offer(seats, || self.job()));
         }
     }
 
@@ -382,7 +368,10 @@ where
                 Next::Wait if pull.engine.tell_close(context.waker()) => return Poll::Pending,
                 // The pool was closed at this very moment.
                 Next::Wait => continue,
-                Next::Over => return Poll::Ready(()),
+                Next::Over => {
+                    pull.bunch.shrink();
+                    return Poll::Ready(());
+                }
             };
             match catch_unwind(AssertUnwindSafe(|| (pull.function)(item))) {
                 Ok(future) => {

@@ -129,6 +129,14 @@ impl<J> Crew<J> {
         usize::try_from(tickets as i64 - self.books.ghosts).unwrap_or(0)
     }
 
+    /// How many more tasks could run at once, if there is somebody to run them.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn room_to_run(&self) -> usize {
+        let places =
+            if self.closed || self.roster.workers() == 0 { 0 } else { self.limits.capacity };
+        places.saturating_sub(self.pending())
+    }
+
     /// Whether there are not places for all tasks in the line. Those that were taken in need none.
     pub(crate) fn is_crowded(&self) -> bool {
         self.pending().saturating_sub(self.books.adopted) > self.limits.capacity

@@ -109,14 +109,23 @@ impl<W: Work> Engine<W> {
         }
     }
 
-    /// Puts one more job into the line if it could run at once.
+    /// Puts up to `most` more jobs into the line, as many as could run at once. How many that were.
     #[cfg(feature = "tokio")]
-    pub(crate) fn offer(self: &Arc<Self>, job: impl FnOnce() -> W::Job) -> bool {
-        let crew = self.lock();
-        let has_place = !crew.closed && crew.pending() < crew.limits.capacity;
-        drop(crew);
-        // The job is made without the lock, so a little more may come into the line.
-        has_place && self.submit(job(), Patience::Until(None)).is_ok()
+    pub(crate) fn offer(self: &Arc<Self>, most: usize, mut job: impl FnMut() -> W::Job) -> usize {
+        let room = self.lock().room_to_run();
+        // A job is made without the lock, so there may be no room for it after all.
+        let enters = |_: &usize| {
+            let job = job();
+            let crew = self.lock();
+            let enters = crew.room_to_run() > 0;
+            if enters {
+                self.put(crew, job);
+            } else {
+                drop(crew);
+            }
+            enters
+        };
+        (0..room.min(most)).take_while(enters).count()
     }
 
     /// Puts a job back into the line that somebody took out of it to run it, and did not. False, and

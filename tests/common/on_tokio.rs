@@ -120,7 +120,7 @@ impl Stop {
     }
 
     /// A future that waits for a pass.
-    pub fn task(&self) -> impl Future<Output = ()> + Send + 'static {
+    pub fn task(&self) -> impl Future<Output = ()> + Send + use<> {
         let stop = self.clone();
         async move { stop.pass().await }
     }

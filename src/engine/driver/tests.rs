@@ -216,3 +216,34 @@ fn a_future_that_has_panicked_is_gone_and_says_where_it_was_submitted() {
     assert_eq!(polled, Polled::Ended(End::Panicked));
     assert_eq!((Arc::strong_count(&owned), origin), (1, Some(here)));
 }
+
+#[test]
+#[cfg(feature = "tokio")]
+fn as_many_tasks_are_offered_as_could_run_at_once() {
+    let engine = engine(1, 3);
+    let mut driver = driver(&engine);
+    let offer = |most| {
+        let mut made = 0;
+        let offered = engine.offer(most, || {
+            made += 1;
+            Cell::new(errand(|_| Poll::Pending)) as _
+        });
+        assert_eq!(made, offered, "no more are made than there is room for");
+        offered
+    };
+    assert_eq!(offer(1), 1);
+    assert_eq!(turn(&mut driver), Turn::Sleep);
+    assert_eq!(offer(9), 2, "one runs");
+    assert_eq!(offer(9), 0, "two are queued");
+    engine.resize(9);
+    // While one is made others may come in.
+    let others = || {
+        push(&engine, 1);
+        Cell::new(errand(|_| Poll::Pending)) as _
+    };
+    assert_eq!(engine.offer(6, others), 3);
+    assert_eq!(engine.lock().pending(), 10, "the last one had no room");
+    engine.resize(11);
+    engine.close();
+    assert_eq!(offer(1), 0, "the pool is closed");
+}

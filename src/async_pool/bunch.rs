@@ -1,0 +1,75 @@
+//! How many seats a pull has begun with at a time.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// So many at first, and again after a seat has found no item.
+const FIRST: usize = 2;
+/// .. and twice as many each time, up to this.
+const MOST: usize = 64;
+/// After the pool had no place for all of them, it is not asked again for so many items.
+const PAUSE: usize = 32;
+
+/// How many seats are begun with next. A hint, because several seats may ask at once.
+#[derive(Debug)]
+pub(super) struct Bunch {
+    size: AtomicUsize,
+    pause: AtomicUsize,
+}
+
+impl Bunch {
+    pub(super) fn new() -> Self {
+        Bunch { size: AtomicUsize::new(FIRST), pause: AtomicUsize::new(0) }
+    }
+
+    /// Has `begin` begin with so many seats, unless it is too early. It says how many there was room for.
+    pub(super) fn begin(&self, begin: impl FnOnce(usize) -> usize) {
+        let pause = self.pause.load(Ordering::Relaxed);
+        if pause > 0 {
+            self.pause.store(pause - 1, Ordering::Relaxed);
+            return;
+        }
+        let size = self.size.load(Ordering::Relaxed);
+        // Before any of them finds that there is nothing.
+        self.size.store((2 * size).min(MOST), Ordering::Relaxed);
+        if begin(size) < size {
+            self.pause.store(PAUSE, Ordering::Relaxed);
+        }
+    }
+
+    /// A seat has found no item, so there may be too many of them.
+    pub(super) fn shrink(&self) {
+        self.size.store(FIRST, Ordering::Relaxed);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    /// What is begun with, where there is room for `room`.
+    fn begun(bunch: &Bunch, room: usize) -> Option<usize> {
+        let mut begun = None;
+        bunch.begin(|size| {
+            begun = Some(size.min(room));
+            size.min(room)
+        });
+        begun
+    }
+
+    #[test]
+    fn each_bunch_is_twice_the_last_one_until_a_seat_finds_nothing() {
+        let bunch = Bunch::new();
+        let mut sizes = || (0..7).filter_map(|_| begun(&bunch, usize::MAX)).collect::<Vec<_>>();
+        assert_eq!(sizes(), [2, 4, 8, 16, 32, 64, 64]);
+        bunch.shrink();
+        assert_eq!(sizes(), [2, 4, 8, 16, 32, 64, 64]);
+    }
+
+    #[test]
+    fn a_pool_without_room_is_not_asked_again_at_once() {
+        let bunch = Bunch::new();
+        assert_eq!(begun(&bunch, 1), Some(1));
+        assert!((0..PAUSE).all(|_| begun(&bunch, 9).is_none()));
+        assert_eq!(begun(&bunch, 9), Some(4));
+    }
+}
