@@ -59,7 +59,7 @@ mod tests {
     #[test]
     fn each_bunch_is_twice_the_last_one_until_a_seat_finds_nothing() {
         let bunch = Bunch::new();
-        let mut sizes = || (0..7).filter_map(|_| begun(&bunch, usize::MAX)).collect::<Vec<_>>();
+        let sizes = || (0..7).filter_map(|_| begun(&bunch, usize::MAX)).collect::<Vec<_>>();
         assert_eq!(sizes(), [2, 4, 8, 16, 32, 64, 64]);
         bunch.shrink();
         assert_eq!(sizes(), [2, 4, 8, 16, 32, 64, 64]);

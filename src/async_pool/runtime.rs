@@ -16,6 +16,7 @@ pub(super) const MOST_TASKS: usize = 1 << 31;
 
 /// Whether a future of a pool that has done `done` pieces of work in this poll goes on with the next one. A
 /// few short ones in a row spare polls; more, or long ones, would keep others waiting.
+#[inline]
 pub(super) fn goes_on(done: usize) -> bool {
     done < 8 && polls_are_short()
 }

@@ -13,6 +13,7 @@
 
 use std::any::Any;
 use std::future::Future;
+use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock, Weak};
@@ -217,7 +218,7 @@ pub(crate) fn poll(
     if !header.begin_poll() {
         return Polled::Waits;
     }
-    let waker = Arc::clone(cell).waker();
+    let waker = borrowed_waker(cell);
     set_place(header);
     match run(&mut || cell.poll(&mut Context::from_waker(&waker))) {
         Some(end) => {
@@ -227,6 +228,14 @@ pub(crate) fn poll(
         None if header.end_poll() => Polled::Again,
         None => Polled::Waits,
     }
+}
+
+/// A cell's waker that is not to outlive this reference to it, and so is not counted as one more.
+fn borrowed_waker(cell: &Arc<dyn Runnable>) -> ManuallyDrop<Waker> {
+    // SAFETY: the first of the two is there for as long as the second one is used, which ends up in the
+    // waker and is never dropped: so the count stays what it is. Whoever clones the waker counts one more.
+    let second = unsafe { std::ptr::read(cell) };
+    ManuallyDrop::new(second.waker())
 }
 
 /// Drops the future of a cell that nobody polls, and nobody will.

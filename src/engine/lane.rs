@@ -41,6 +41,7 @@ impl Tally {
     }
 
     /// How many tasks stand in the line when `published` of them have entered it.
+    #[inline]
     pub(crate) fn queued(self, published: u64) -> usize {
         (published.wrapping_sub(self.0) & TICKETS) as usize
     }
@@ -108,6 +109,7 @@ impl Lane {
     }
 
     /// How many tasks have entered the line.
+    #[inline]
     pub(crate) fn published(&self) -> u64 {
         // Acquire: pairs with the Release in `publish`, behind which a cell was filled.
         self.published.count.load(Ordering::Acquire)
@@ -119,6 +121,7 @@ impl Lane {
         self.published.count.store(count, Ordering::Release);
     }
 
+    #[inline]
     pub(crate) fn hurry(&self) -> bool {
         self.published.hurry.load(Ordering::Relaxed)
     }
@@ -130,6 +133,7 @@ impl Lane {
         }
     }
 
+    #[inline]
     pub(crate) fn places(&self) -> usize {
         self.published.places.load(Ordering::Relaxed)
     }
@@ -140,6 +144,7 @@ impl Lane {
     }
 
     /// How many tasks drivers run.
+    #[inline]
     pub(crate) fn driven(&self) -> usize {
         // Acquire: pairs with the Release in `end_driven`: whoever sees a task ended sees its effects.
         self.driven.load(Ordering::Acquire)
@@ -151,12 +156,14 @@ impl Lane {
     }
 
     /// A driver's task has ended. Only one that completed is counted without the lock.
+    #[inline]
     pub(crate) fn end_driven(&self) {
         // Release: pairs with the Acquire in `driven`.
         let before = self.driven.fetch_sub(1, Ordering::Release);
         debug_assert!(before > 0, "a task ended that never began");
     }
 
+    #[inline]
     pub(crate) fn tally(&self) -> Tally {
         // Acquire: pairs with the Release of `change`: whoever sees a task ended sees its effects.
         Tally(self.word.load(Ordering::Acquire))

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use super::cell::Runnable;
+use super::fetch::{fetch, fetch_line};
 use super::lookout::Tempo;
 use super::seat::Seat;
 use super::sync::atomic::{AtomicBool, Ordering};
@@ -147,6 +148,7 @@ impl List {
             let Some(index) = state.ready.pop_front() else { break None };
             // One that has left meanwhile is passed over.
             if let Some(Some(cell)) = state.cells.get(index as usize) {
+                state.fetch_ahead();
                 break Some(Arc::clone(cell));
             }
         };
@@ -233,6 +235,7 @@ impl List {
 
     /// The cell has another seat from now on, should it want one. Only for whoever polls it: so if it has
     /// one, that is known here.
+    #[inline]
     pub(crate) fn forget_seat(&self, index: u32) -> Option<Arc<Seat>> {
         if !self.seated.load(Ordering::Relaxed) {
             return None;
@@ -350,6 +353,17 @@ impl List {
 }
 
 impl State {
+    /// Has the next cell but one fetched, and what leads to those after it.
+    fn fetch_ahead(&self) {
+        let slot = |ahead| self.ready.get(ahead).and_then(|index| self.cells.get(*index as usize));
+        if let Some(Some(cell)) = slot(1) {
+            fetch(Arc::as_ptr(cell));
+        }
+        if let Some(slot) = slot(4) {
+            fetch_line(slot);
+        }
+    }
+
     #[must_use]
     fn remove(&mut self, index: u32) -> Option<Arc<dyn Runnable>> {
         let cell = self.cells[index as usize].take();

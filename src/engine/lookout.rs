@@ -79,6 +79,7 @@ impl Tempo {
     }
 
     /// Whether polls are known to be short.
+    #[inline]
     pub(crate) fn is_short(&self) -> bool {
         (1..SHORT_NANOS).contains(&self.nanos.load(Ordering::Relaxed))
     }

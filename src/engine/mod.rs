@@ -31,6 +31,7 @@ mod driver; // .. polls them
 mod list; // .. when they are ready
 mod lookout; // .. and is watched while it is the only one at work
 mod cell; // .. in their cells
+mod fetch; // .. which are there when they are needed
 mod polling; // .. each of which knows where it is polled
 mod remains; // .. of which the memory is left
 mod seat; // .. and lets one await another

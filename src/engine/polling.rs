@@ -56,6 +56,7 @@ fn replace(current: Option<Current>) -> Option<Current> {
     CURRENT.with(|place| place.replace(current))
 }
 
+#[inline]
 fn with_current<R>(look: impl FnOnce(&Current) -> R) -> Option<R> {
     CURRENT.try_with(|current| current.borrow().as_ref().map(look)).ok().flatten()
 }
@@ -92,6 +93,7 @@ pub(crate) fn current_seat() -> Option<Arc<Seat>> {
 
 /// The cell that the calling thread polls goes on with another task. That one has a seat of its own: what
 /// sits in the old one may stay for long.
+#[inline]
 pub(crate) fn leave_seat() {
     // It is dropped here, where nothing is locked: somebody's waker may lie in it.
     drop(with_current(|current| match current {
@@ -114,6 +116,7 @@ pub(crate) fn current_driver() -> Option<usize> {
 
 /// Whether polls are known to be short where the calling thread polls, so that one may do more at a time.
 #[cfg(feature = "tokio")]
+#[inline]
 pub(crate) fn polls_are_short() -> bool {
     let short = with_current(|current| match current {
         Current::Listed { board, driver, .. } => board.list(*driver).tempo.is_short(),
