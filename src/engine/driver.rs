@@ -5,6 +5,7 @@
 
 mod begun;
 mod in_place;
+mod low;
 mod stint;
 
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use std::task::Context;
 use std::time::{Duration, Instant};
 
 pub(crate) use self::begun::Begun;
+use self::low::Low;
 use self::stint::Stint;
 use super::cell::{self, Polled, Runnable};
 use super::crew::Acts;
@@ -34,7 +36,7 @@ const SHORT_TURN: Duration = Duration::from_micros(50);
 /// A driver that has not moved for so long is helped by those that have enough to do.
 const LOOK_EVERY: Duration = Duration::from_millis(1);
 /// So many polls in a row are short before a lookout is worth its thread.
-const SHORT_POLLS: usize = 2048;
+const SHORT_POLLS: usize = 512;
 /// It takes so many tasks at a time.
 const TASKS_PER_REFILL: usize = 64;
 
@@ -90,12 +92,14 @@ pub(crate) struct Driver<W: Drives> {
     helps: bool,
     /// .. and gets the next poll.
     others_turn: bool,
+    low: Low,
 }
 
 impl<W: Drives> Driver<W> {
     pub(crate) fn new(engine: &Arc<Engine<W>>, me: usize) -> (Self, Begun) {
         let list = Arc::clone(engine.work.board().list(me));
         list.clear();
+        engine.work.board().begin_work();
         let begun = Begun::default();
         let driver = Driver {
             engine: Arc::clone(engine),
@@ -114,6 +118,7 @@ impl<W: Drives> Driver<W> {
             seen: vec![0; engine.work.board().drivers()],
             helps: false,
             others_turn: false,
+            low: Low::new(),
         };
         (driver, begun)
     }
@@ -379,6 +384,7 @@ impl<W: Drives> Engine<W> {
 
 impl<W: Drives> Drop for Driver<W> {
     fn drop(&mut self) {
+        self.engine.work.board().end_work();
         if !self.gone && !self.begun.drop_unnoticed() {
             self.lose();
         }

@@ -10,6 +10,7 @@
 //! all lists.
 
 mod board;
+mod low;
 mod others;
 
 use std::collections::{HashMap, VecDeque};
@@ -24,6 +25,7 @@ use super::sync::atomic::{AtomicBool, Ordering};
 use super::sync::{Mutex, MutexGuard, Padded, lock};
 
 pub(crate) use self::board::Board;
+pub(crate) use self::low::Fed;
 use self::others::Others;
 
 /// See the module's first lines.
@@ -55,9 +57,14 @@ struct Inbox {
     /// Ready, and not in the queue yet.
     woken: Vec<u32>,
     asleep: bool,
+    /// .. although something may be ready.
+    low: bool,
     /// There is a driver, and it does not sleep.
     up: bool,
     waker: Option<Waker>,
+    /// It has begun with a turn and does not sleep.
+    in_turn: bool,
+    fed: Fed,
 }
 
 impl List {
@@ -71,6 +78,7 @@ impl List {
         let mut inbox = lock(&self.inbox);
         self.wake_up(&mut inbox);
         self.set_up(&mut inbox, true);
+        inbox.in_turn = true;
         // `will_wake` may deny that a waker is the clone of another. Two with the same data are of the
         // same runtime task, because the one that is kept keeps it alive.
         let is_same = |kept: &Waker| kept.data() == waker.data() || kept.will_wake(waker);
@@ -116,9 +124,10 @@ impl List {
     pub(crate) fn push_ready(&self, index: u32) {
         let mut inbox = lock(&self.inbox);
         inbox.woken.push(index);
+        inbox.note_feeder();
         // Whoever is up then looks here before it sleeps. Read under the lock under which it will look.
         if !self.others.is_one_enough() {
-            self.wake_or_call_with(inbox);
+            self.wake_low_or_own(inbox);
         }
     }
 
@@ -215,7 +224,7 @@ impl List {
     /// every list before it sleeps.
     pub(crate) fn step_back(&self, board: &Board) -> bool {
         let mut inbox = lock(&self.inbox);
-        inbox.asleep = true;
+        (inbox.asleep, inbox.in_turn) = (true, false);
         let left = self.set_up(&mut inbox, false);
         drop(inbox);
         let called = self.called.swap(false, Ordering::Relaxed);
@@ -254,7 +263,7 @@ impl List {
         if !state.ready.is_empty() || !inbox.woken.is_empty() {
             return false;
         }
-        inbox.asleep = true;
+        (inbox.asleep, inbox.in_turn) = (true, false);
         self.set_up(&mut inbox, false);
         let called = self.called.swap(false, Ordering::Relaxed);
         let is_empty = state.cells.len() == state.vacant.len();
@@ -335,6 +344,7 @@ impl List {
     fn wake_up(&self, inbox: &mut Inbox) -> bool {
         let slept = std::mem::replace(&mut inbox.asleep, false);
         if slept {
+            self.end_low(inbox);
             self.others.sleeping.fetch_sub(1, Ordering::Relaxed);
             self.set_up(inbox, true);
         }

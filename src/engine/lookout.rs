@@ -24,20 +24,29 @@ use super::{Engine, lock};
 /// Polls that take less than this, in the mean, are left to one driver.
 const SHORT_NANOS: u32 = 4_000;
 /// How often the lookout looks.
-const EVERY: Duration = Duration::from_millis(2);
+const EVERY: Duration = Duration::from_millis(1);
 /// After so many looks at which nothing was polled it leaves.
-const IDLE_LOOKS: u32 = 25;
+const IDLE_LOOKS: u32 = 50;
 /// After the one driver was stuck, or polls were long, everybody helps for so many looks. If that happens
 /// again, for twice as many each time: a core that was taken away for a moment is no stuck driver.
-const FIRST_HELP: u32 = 5;
+const FIRST_HELP: u32 = 10;
 /// .. up to so many.
-const LONGEST_HELP: u32 = 80;
+const LONGEST_HELP: u32 = 160;
 /// It is tried for so many looks whether all are faster than one, or one than all.
-const TRIAL_LOOKS: u32 = 5;
+const TRIAL_LOOKS: u32 = 10;
 /// What is found first holds for so many looks; if the next trial confirms it, for twice as many, and so on.
-const FIRST_HOLD: u32 = 20;
+const FIRST_HOLD: u32 = 40;
 /// .. up to so many.
-const LONGEST_HOLD: u32 = 320;
+const LONGEST_HOLD: u32 = 640;
+/// Polls that take less than this are mostly what drivers and timers need themselves, and those get in each
+/// other's way.
+const TINY_NANOS: u32 = 1_000;
+/// .. so several are not tried before this one has gone on for so many looks more. One at which they are
+/// longer counts as several.
+const TINY_HOLD: u32 = 500;
+const NOT_TINY: u32 = 16;
+/// One that lies low at so many looks is woken: the next timer may be two of them away.
+const LOW_LOOKS: u32 = 3;
 /// A stride that took longer than so many times the mean is taken for one that took so long: the
 /// thread may have been kept from its core.
 const MOST_AT_ONCE: u64 = 8;
@@ -81,7 +90,12 @@ impl Tempo {
     /// Whether polls are known to be short.
     #[inline]
     pub(crate) fn is_short(&self) -> bool {
-        (1..SHORT_NANOS).contains(&self.nanos.load(Ordering::Relaxed))
+        self.is_below(SHORT_NANOS)
+    }
+
+    #[inline]
+    fn is_below(&self, nanos: u32) -> bool {
+        (1..nanos).contains(&self.nanos.load(Ordering::Relaxed))
     }
 }
 
@@ -93,8 +107,12 @@ struct Seen {
     naps: u64,
     /// Those that have polled something find that polls are short.
     short: bool,
+    /// .. and even shorter than that.
+    tiny: bool,
     /// A driver is up, and there is something to do.
     behind: bool,
+    /// One lies low; how often that has been.
+    low: Option<u64>,
 }
 
 /// Who drives.
@@ -150,6 +168,12 @@ struct Lookout {
     mode: Mode,
     last: Seen,
     idle: u32,
+    /// At the last look the one driver did not move, although there was something to do.
+    still: bool,
+    /// At so many looks more than one somebody lay low.
+    low: u32,
+    /// For how many looks it has put off to try several.
+    waited: u32,
     /// How long the next finding holds, and the next help.
     hold: u32,
     help: u32,
@@ -158,15 +182,20 @@ struct Lookout {
 impl Lookout {
     fn new(seen: Seen) -> Self {
         let mode = Mode::Help { looks: 0 };
-        Lookout { mode, last: seen, idle: 0, hold: FIRST_HOLD, help: FIRST_HELP }
+        let (hold, help) = (FIRST_HOLD, FIRST_HELP);
+        Lookout { mode, last: seen, idle: 0, still: false, low: 0, waited: 0, hold, help }
     }
 
     fn look(&mut self, seen: Seen) -> Mode {
         let made = seen.polls - self.last.polls;
         let busy = made > 0 && seen.naps == self.last.naps;
+        let lies = seen.low.is_some() && seen.low == self.last.low;
+        self.low = if lies { self.low + 1 } else { 0 };
         self.last = seen;
         self.idle = if made == 0 { self.idle + 1 } else { 0 };
-        let stuck = self.mode.has_one_drive() && made == 0 && seen.behind;
+        // For one look it may wait for its thread, which sees to timers.
+        let still = self.mode.has_one_drive() && made == 0 && seen.behind;
+        let stuck = std::mem::replace(&mut self.still, still) && still;
         self.mode = match self.mode {
             _ if self.idle > IDLE_LOOKS => Mode::Leave,
             Mode::Help { looks: 0 } if seen.short => Mode::ONE,
@@ -174,9 +203,16 @@ impl Lookout {
             Mode::Leave => Mode::Leave,
             _ if stuck || !seen.short => self.have_all_help(),
             // One that sleeps now and then is enough.
-            one if one.has_one_drive() && !busy => Mode::ONE,
+            one if one.has_one_drive() && !busy => {
+                self.waited = 0;
+                Mode::ONE
+            }
+            Mode::Settled { who: Who::One, hold: 0, polls } if self.waited < TINY_HOLD => {
+                self.waited += if seen.tiny { 1 } else { NOT_TINY };
+                Mode::Settled { who: Who::One, hold: 0, polls: (polls + made) / 2 }
+            }
             Mode::Settled { who, hold: 0, polls } => {
-                self.help = FIRST_HELP;
+                (self.help, self.waited) = (FIRST_HELP, 0);
                 Mode::Trial { who: who.other(), looks: TRIAL_LOOKS, polls: 0, others: polls }
             }
             Mode::Settled { who, hold, polls } => {
@@ -194,6 +230,11 @@ impl Lookout {
             }
         };
         self.mode
+    }
+
+    /// Whether somebody has lain low for long enough.
+    fn rouses(&self) -> bool {
+        self.low + 1 >= LOW_LOOKS
     }
 
     fn have_all_help(&mut self) -> Mode {
@@ -221,16 +262,23 @@ pub(crate) fn start<W: Drives>(engine: &Arc<Engine<W>>) {
     }
     let watched = Arc::downgrade(engine);
     let mut lookout = Lookout::new(engine.seen());
-    let watch = move || while watch(&watched, &mut lookout) {};
+    // Polls are known to be short, so it looks at once.
+    let watch = move || {
+        while watch(&watched, &mut lookout) {
+            thread::sleep(EVERY);
+        }
+    };
     drop(thread::Builder::new().name("formic-lookout".into()).spawn(watch));
 }
 
-/// Looks once, after a while. False if that was the last time.
+/// Looks once. False if that was the last time.
 fn watch<W: Drives>(engine: &Weak<Engine<W>>, lookout: &mut Lookout) -> bool {
-    thread::sleep(EVERY);
     let Some(engine) = engine.upgrade() else { return false };
     let mode = lookout.look(engine.seen());
     engine.let_one_drive(mode.has_one_drive());
+    if lookout.rouses() {
+        engine.work().board().rouse();
+    }
     if mode == Mode::Leave {
         engine.work().board().watched.store(false, Ordering::Relaxed);
     }
@@ -242,13 +290,15 @@ fn watch<W: Drives>(engine: &Weak<Engine<W>>, lookout: &mut Lookout) -> bool {
 impl<W: Drives> Engine<W> {
     fn seen(&self) -> Seen {
         let board = self.work().board();
-        let mut seen = Seen { short: true, ..Seen::default() };
+        let mut seen = Seen { short: true, tiny: true, ..Seen::default() };
         for tempo in board.lists().iter().map(|list| &list.tempo) {
             let polls = tempo.polls.load(Ordering::Relaxed);
             seen.polls += polls;
             seen.naps += tempo.naps.load(Ordering::Relaxed);
             seen.short &= polls == 0 || tempo.is_short();
+            seen.tiny &= polls == 0 || tempo.is_below(TINY_NANOS);
         }
+        seen.low = board.low();
         seen.behind = board.is_up() && (board.has_ready() || self.is_wanted());
         seen
     }

@@ -1,4 +1,5 @@
 mod in_place;
+mod low;
 mod stint;
 
 use std::cell::Cell as Counter;

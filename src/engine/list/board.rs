@@ -64,7 +64,25 @@ impl Board {
 
     /// Whether one driver is to be enough, or there is only one.
     pub(crate) fn is_for_one(&self) -> bool {
-        self.lists.len() == 1 || self.others.one.load(Ordering::Relaxed)
+        self.lists.len() == 1 || self.is_left_to_one()
+    }
+
+    /// Whether one driver is enough, and there is a lookout.
+    pub(crate) fn is_left_to_one(&self) -> bool {
+        self.others.one.load(Ordering::Relaxed)
+    }
+
+    /// How many drivers a runtime has.
+    pub(crate) fn at_work(&self) -> usize {
+        self.others.at_work.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn begin_work(&self) {
+        self.others.at_work.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn end_work(&self) {
+        self.others.at_work.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// What is left of ended futures.

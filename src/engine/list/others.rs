@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use super::super::cell::Runnable;
 use super::super::remains::Remains;
-use super::super::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use super::super::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use super::super::sync::{Padded, lock};
 use super::List;
 
@@ -17,6 +17,12 @@ pub(super) struct Others {
     pub(super) up: AtomicUsize,
     /// One that is up is enough. Only while there is a lookout.
     pub(super) one: AtomicBool,
+    /// Drivers that a runtime has.
+    pub(super) at_work: AtomicUsize,
+    /// The number, and one, of the list whose driver sleeps although something is ready; none if it is zero.
+    pub(super) low: AtomicUsize,
+    /// How often that has been.
+    pub(super) lows: AtomicU64,
     pub(super) remains: Padded<Remains>,
     /// A driver was woken to help and has not found anything yet.
     pub(super) searching: AtomicBool,

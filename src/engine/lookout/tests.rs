@@ -6,7 +6,9 @@ use super::super::roster::Duty;
 use super::super::stubs::{Bell, ByHand, engine, errand};
 use super::*;
 
-const SHORT: Seen = Seen { polls: 0, naps: 0, short: true, behind: false };
+const SHORT: Seen = Seen { polls: 0, naps: 0, short: true, tiny: false, behind: false, low: None };
+/// For so many looks it is put off to try several where polls are short, but not tiny.
+const PUT_OFF: u32 = TINY_HOLD.div_ceil(NOT_TINY);
 
 /// A lookout in this mode.
 fn lookout(mode: Mode) -> Lookout {
@@ -54,12 +56,18 @@ fn one_drives_while_polls_are_short() {
 fn everybody_helps_when_the_one_is_stuck() {
     for mode in [Mode::ONE, Mode::Trial { who: Who::One, looks: 3, polls: 9, others: 9 }] {
         let stuck = Seen { behind: true, ..SHORT };
-        assert_eq!(lookout(mode).look(stuck), Mode::Help { looks: FIRST_HELP });
-        assert_eq!(lookout(mode).look(SHORT), Mode::ONE, "there is nothing to do");
+        let mut lookout = lookout(mode);
+        assert!(lookout.look(stuck).has_one_drive(), "its thread may see to timers");
+        assert_eq!(lookout.look(stuck), Mode::Help { looks: FIRST_HELP });
+        lookout.mode = mode;
+        assert_eq!(lookout.look(SHORT), Mode::ONE, "there is nothing to do");
+        assert!(lookout.look(stuck).has_one_drive(), "not twice in a row");
     }
     let mut goes_on = lookout(Mode::ONE);
-    goes_on.look(Seen { behind: true, polls: 1, ..SHORT });
-    assert!(goes_on.mode.has_one_drive());
+    for polls in 1..9 {
+        goes_on.look(Seen { behind: true, polls, ..SHORT });
+        assert!(goes_on.mode.has_one_drive());
+    }
     let mut all = lookout(settled(Who::All, 3, 9));
     assert_eq!(all.look(Seen { behind: true, ..SHORT }), settled(Who::All, 2, 4));
 }
@@ -69,14 +77,15 @@ fn one_that_is_stuck_again_and_again_is_helped_for_longer() {
     let mut lookout = lookout(Mode::ONE);
     let helps = (0..6).map(|_| {
         let stuck = Seen { behind: true, ..lookout.last };
+        lookout.look(stuck);
         let Mode::Help { looks } = lookout.look(stuck) else { panic!("it is not helped") };
         lookout.last.behind = false;
         assert_eq!(lookout.see_often(looks, 9), Mode::Help { looks: 0 });
         assert_eq!(lookout.see(9), Mode::ONE);
         looks
     });
-    assert_eq!(helps.collect::<Vec<_>>(), [5, 10, 20, 40, 80, 80]);
-    lookout.see_often(FIRST_HOLD + 1, 9);
+    assert_eq!(helps.collect::<Vec<_>>(), [10, 20, 40, 80, 160, 160]);
+    lookout.see_often(FIRST_HOLD + PUT_OFF + 1, 9);
     assert_eq!(lookout.help, FIRST_HELP, "it was not stuck for as long as a finding holds");
 }
 
@@ -84,7 +93,7 @@ fn one_that_is_stuck_again_and_again_is_helped_for_longer() {
 fn one_that_never_sleeps_is_compared_with_all() {
     assert_eq!(lookout(Mode::ONE).see(1), settled(Who::One, FIRST_HOLD - 1, 1));
     let mut lookout = lookout(Mode::ONE);
-    assert_eq!(lookout.see_often(FIRST_HOLD, 100), settled(Who::One, 0, 100));
+    assert_eq!(lookout.see_often(FIRST_HOLD + PUT_OFF, 100), settled(Who::One, 0, 100));
     let trial = lookout.see(100);
     let all = |looks, polls| Mode::Trial { who: Who::All, looks, polls, others: 100 };
     assert_eq!(trial, all(TRIAL_LOOKS, 0));
@@ -94,19 +103,51 @@ fn one_that_never_sleeps_is_compared_with_all() {
 }
 
 #[test]
+fn several_are_tried_later_where_polls_are_tiny() {
+    let mut lookout = Lookout { last: Seen { tiny: true, ..SHORT }, ..lookout(Mode::ONE) };
+    let put_off = lookout.see_often(FIRST_HOLD + TINY_HOLD, 100);
+    assert_eq!(put_off, settled(Who::One, 0, 100));
+    assert_eq!(
+        lookout.see(300),
+        Mode::Trial { who: Who::All, looks: TRIAL_LOOKS, polls: 0, others: 100 }
+    );
+    let mut lookout = self::lookout(settled(Who::One, 0, 100));
+    assert_eq!(lookout.see(300), settled(Who::One, 0, 200), "what was polled of late counts");
+    let all = self::lookout(settled(Who::All, 0, 100)).see(100);
+    assert!(all.has_one_drive(), "one is tried at once");
+}
+
+#[test]
+fn one_that_lies_low_for_some_looks_is_roused() {
+    let roused = |lows: &[Option<u64>]| {
+        let mut lookout = lookout(Mode::ONE);
+        for low in lows {
+            lookout.look(Seen { low: *low, ..lookout.last });
+        }
+        lookout.rouses()
+    };
+    assert!(roused(&[Some(3); LOW_LOOKS as usize]));
+    assert!(!roused(&[Some(3); LOW_LOOKS as usize - 1]));
+    assert!(!roused(&[Some(3), Some(3), Some(4)]), "it has been up meanwhile");
+    assert!(!roused(&[Some(3), Some(3), None]));
+    assert!(!roused(&[None; 9]), "nobody lies low");
+    assert!(roused(&[None, Some(4), Some(4), Some(4), Some(4)]));
+}
+
+#[test]
 fn all_are_let_in_if_that_is_faster() {
     let tried = |who, polls| {
         let mut lookout = lookout(Mode::Trial { who, looks: TRIAL_LOOKS, polls: 0, others: 100 });
         (lookout.see_often(TRIAL_LOOKS, polls), lookout.hold)
     };
-    assert_eq!(tried(Who::All, 106), (settled(Who::All, 20, 106), 20));
-    assert_eq!(tried(Who::All, 105), (settled(Who::One, 40, 100), 40), "that could be chance");
-    assert_eq!(tried(Who::One, 96), (settled(Who::One, 20, 96), 20), "one is as good");
-    assert_eq!(tried(Who::One, 95), (settled(Who::All, 40, 100), 40));
+    assert_eq!(tried(Who::All, 106), (settled(Who::All, 40, 106), 40));
+    assert_eq!(tried(Who::All, 105), (settled(Who::One, 80, 100), 80), "that could be chance");
+    assert_eq!(tried(Who::One, 96), (settled(Who::One, 40, 96), 40), "one is as good");
+    assert_eq!(tried(Who::One, 95), (settled(Who::All, 80, 100), 80));
     assert!(!Who::One.is_better(20, 21) && !Who::All.is_better(21, 20), "on the mark");
     let trial = Mode::Trial { who: Who::All, looks: 1, polls: 0, others: 0 };
-    let mut settles = Lookout { hold: 80, ..lookout(trial) };
-    assert_eq!(settles.see(4), settled(Who::All, FIRST_HOLD, 1), "as long as any first finding");
+    let mut settles = Lookout { hold: 160, ..lookout(trial) };
+    assert_eq!(settles.see(9), settled(Who::All, FIRST_HOLD, 1), "as long as any first finding");
 }
 
 #[test]
@@ -126,14 +167,16 @@ fn what_is_confirmed_holds_for_longer_each_time() {
         let Mode::Settled { hold, .. } = lookout.see(100) else { continue };
         holds.extend(tried.then_some(hold));
     }
-    assert_eq!(holds, [40, 80, 160, 320, 320, 320]);
+    assert_eq!(holds, [80, 160, 320, 640, 640, 640]);
 }
 
 #[test]
 fn one_that_sleeps_now_and_then_is_enough() {
     let mut lookout = lookout(Mode::ONE);
-    lookout.see_often(FIRST_HOLD, 100);
+    lookout.see_often(FIRST_HOLD + PUT_OFF, 100);
     assert_eq!(lookout.see_nap(100), Mode::ONE, "it is not tried whether all are faster");
+    lookout.see_often(FIRST_HOLD + PUT_OFF, 100);
+    assert_eq!(lookout.mode, settled(Who::One, 0, 100), "that is put off anew");
     let mut tried =
         self::lookout(Mode::Trial { who: Who::One, looks: 3, polls: 200, others: 1000 });
     assert_eq!(tried.see_nap(100), Mode::ONE, "there is no more to do");
@@ -208,9 +251,13 @@ fn what_all_drivers_have_done_is_seen() {
     assert!(!engine.seen().short, "how long these took is unknown");
     first.note(1, Duration::from_micros(1));
     assert!(engine.seen().short, "the other one has not polled anything");
+    assert!(!engine.seen().tiny);
+    (0..40).for_each(|_| first.note(1, Duration::from_nanos(500)));
+    assert!(engine.seen().tiny, "the other one has not polled anything");
     second.count_polls(4);
     second.note(1, Duration::from_millis(1));
     assert!(!engine.seen().short, "those of the other one were long");
+    assert!(!engine.seen().tiny);
     first.note(1, Duration::from_millis(1));
     assert!(!engine.seen().short, "all were long");
     first.count_nap();
@@ -289,6 +336,23 @@ fn a_lookout_has_one_drive_until_it_leaves() {
     assert!(!board.watched.load(Ordering::Relaxed), "another one may come");
     drop(engine);
     assert!(!watch(&watched, &mut Lookout::new(Seen::default())), "the pool is no more");
+}
+
+#[test]
+fn a_lookout_rouses_whoever_lies_low() {
+    let engine = engine(2, 10);
+    let (board, watched) = (Arc::clone(engine.work().board()), Arc::downgrade(&engine));
+    let bell = Arc::new(Bell::default());
+    let mut lookout = Lookout::new(engine.seen());
+    assert!(watch(&watched, &mut lookout));
+    board.list(1).rise(&Waker::from(Arc::clone(&bell)));
+    assert!(board.list(1).lie_low());
+    for _ in 1..LOW_LOOKS {
+        assert!(watch(&watched, &mut lookout));
+        assert_eq!((bell.rung(), board.low()), (0, Some(1)));
+    }
+    assert!(watch(&watched, &mut lookout));
+    assert_eq!((bell.rung(), board.low()), (1, None));
 }
 
 #[test]

@@ -85,3 +85,47 @@ fn everybody_helps_when_the_one_is_stuck() {
         assert!(*alarm.rings.lock().unwrap(), "the other one is called");
     });
 }
+
+/// A board that is left to its first driver, which is up and rung for by this alarm, and has a future that
+/// waits for the event. The second driver sleeps.
+fn left_to_the_first() -> (Arc<Board>, Arc<Alarm>, Event) {
+    let (board, event, alarm) = (Arc::new(Board::new(2)), Event::default(), Arc::default());
+    let Job::Bare(cell) = bare(event.clone()) else { unreachable!("it has no handle") };
+    let list = board.list(0);
+    list.rise(&Waker::from(Arc::clone(&alarm)));
+    list.add(&mut vec![cell]);
+    board.list(1).rise(Waker::noop());
+    board.set_one(true);
+    assert!(board.list(1).step_back(&board));
+    (board, alarm, event)
+}
+
+#[test]
+fn one_that_lies_low_gets_up_when_everybody_helps() {
+    explore(|| {
+        let (board, alarm, _event) = left_to_the_first();
+        let its = Arc::clone(&board);
+        let lookout = thread::spawn(move || its.set_one(false));
+        // Its future is ready.
+        let low = board.list(0).lie_low();
+        lookout.join().unwrap();
+        assert!(!low || *alarm.rings.lock().unwrap(), "nobody else would wake it");
+    });
+}
+
+#[test]
+fn one_that_lies_low_gets_up_for_what_is_made_ready_or_for_the_lookout() {
+    explore(|| {
+        let (board, alarm, event) = left_to_the_first();
+        let inside = Arc::new(AtomicUsize::new(0));
+        assert_eq!(wakes::poll_ready(board.list(0), &inside), 0);
+        let waker = thread::spawn(move || event.happen());
+        let low = board.list(0).lie_low();
+        assert!(low, "there is a lookout");
+        let its = Arc::clone(&board);
+        let lookout = thread::spawn(move || its.rouse());
+        waker.join().unwrap();
+        lookout.join().unwrap();
+        assert!(*alarm.rings.lock().unwrap() && board.low().is_none() && board.is_up());
+    });
+}
