@@ -45,6 +45,11 @@ const TINY_NANOS: u32 = 1_000;
 /// longer counts as several.
 const TINY_HOLD: u32 = 500;
 const NOT_TINY: u32 = 16;
+/// At so many looks in a row nothing was polled, although there was something to do: then the one driver is
+/// stuck. At fewer than that its thread may see to timers, or the core may have been taken away for a moment.
+const STILL_LOOKS: u32 = 3;
+/// .. or polls were long.
+const LONG_LOOKS: u32 = 2;
 /// One that lies low at so many looks is woken: the next timer may be two of them away.
 const LOW_LOOKS: u32 = 3;
 /// A stride that took longer than so many times the mean is taken for one that took so long: the
@@ -168,8 +173,10 @@ struct Lookout {
     mode: Mode,
     last: Seen,
     idle: u32,
-    /// At the last look the one driver did not move, although there was something to do.
-    still: bool,
+    /// For so many looks the one driver has not moved, although there was something to do.
+    still: u32,
+    /// For so many looks polls have been long.
+    long: u32,
     /// At so many looks more than one somebody lay low.
     low: u32,
     /// For how many looks it has put off to try several.
@@ -183,7 +190,7 @@ impl Lookout {
     fn new(seen: Seen) -> Self {
         let mode = Mode::Help { looks: 0 };
         let (hold, help) = (FIRST_HOLD, FIRST_HELP);
-        Lookout { mode, last: seen, idle: 0, still: false, low: 0, waited: 0, hold, help }
+        Lookout { mode, last: seen, idle: 0, still: 0, long: 0, low: 0, waited: 0, hold, help }
     }
 
     fn look(&mut self, seen: Seen) -> Mode {
@@ -193,15 +200,16 @@ impl Lookout {
         self.low = if lies { self.low + 1 } else { 0 };
         self.last = seen;
         self.idle = if made == 0 { self.idle + 1 } else { 0 };
-        // For one look it may wait for its thread, which sees to timers.
         let still = self.mode.has_one_drive() && made == 0 && seen.behind;
-        let stuck = std::mem::replace(&mut self.still, still) && still;
+        self.still = if still { self.still + 1 } else { 0 };
+        self.long = if seen.short { 0 } else { self.long + 1 };
+        let all_needed = self.still >= STILL_LOOKS || self.long >= LONG_LOOKS;
         self.mode = match self.mode {
             _ if self.idle > IDLE_LOOKS => Mode::Leave,
             Mode::Help { looks: 0 } if seen.short => Mode::ONE,
             Mode::Help { looks } => Mode::Help { looks: looks.saturating_sub(1) },
             Mode::Leave => Mode::Leave,
-            _ if stuck || !seen.short => self.have_all_help(),
+            _ if all_needed => self.have_all_help(),
             // One that sleeps now and then is enough.
             one if one.has_one_drive() && !busy => {
                 self.waited = 0;
@@ -239,6 +247,7 @@ impl Lookout {
 
     fn have_all_help(&mut self) -> Mode {
         let looks = self.help;
+        self.still = 0;
         self.help = (2 * looks).min(LONGEST_HELP);
         Mode::Help { looks }
     }
