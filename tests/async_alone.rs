@@ -31,7 +31,7 @@ fn futures_that_wake_themselves_come_to_their_end() {
         let pool = small(FUTURES, 0);
         for _ in 0..FUTURES {
             let steps = async {
-                for _ in 0..50 {
+                for _ in 0..20 {
                     yield_now().await;
                 }
             };
@@ -116,7 +116,7 @@ fn tasks_from_outside_are_begun_with_beside_those_that_wait_for_timers() {
         let (pool, begun) = (small(2 * FUTURES, 0), Arc::new(AtomicUsize::new(0)));
         let (outside, own) = (pool.clone(), Arc::clone(&begun));
         let producer = std::thread::spawn(move || {
-            for number in 0..20 * FUTURES {
+            for number in 0..6 * FUTURES {
                 let own = Arc::clone(&own);
                 let nap = async move {
                     own.fetch_add(1, Ordering::Relaxed);
@@ -125,9 +125,9 @@ fn tasks_from_outside_are_begun_with_beside_those_that_wait_for_timers() {
                 outside.blocking_submit(nap).unwrap();
             }
         });
-        soon("all have begun", || begun.load(Ordering::Relaxed) == 20 * FUTURES).await;
+        soon("all have begun", || begun.load(Ordering::Relaxed) == 6 * FUTURES).await;
         producer.join().unwrap();
-        assert_eq!(drained(&pool).await.completed, 20 * FUTURES as u64);
+        assert_eq!(drained(&pool).await.completed, 6 * FUTURES as u64);
     });
 }
 
