@@ -327,3 +327,13 @@ fn many_callers_get_each_their_own_result() {
     assert!(callers.into_iter().all(join));
     assert_eq!(pool.stats().completed, 32_000, "a call is counted before its result shows");
 }
+
+#[test]
+fn arguments_may_be_large() {
+    type Large = [u8; 32 << 10];
+    let pool = FnPool::new(2, |argument: Large| argument[argument.len() - 1]);
+    assert_eq!(pool.call([7; 32 << 10]).unwrap(), 7);
+    (0..300).for_each(|_| pool.submit([8; 32 << 10]).unwrap());
+    pool.drain().unwrap();
+    assert_eq!(pool.stats().completed, 301);
+}

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
+use super::block::Blocks;
 use super::books::Books;
 use super::gate::Gate;
 use super::growth::ByLoad;
@@ -89,6 +90,8 @@ pub(crate) enum Did<J> {
     Look { found: bool },
     /// It rested, and woke up by a call or by itself.
     Rest { expired: bool },
+    /// It made blocks for the line.
+    Prepare(Blocks<J>),
 }
 
 /// What a worker is to do next.
@@ -102,6 +105,8 @@ pub(crate) enum Next<J> {
         budget: Duration,
     },
     Rest(Rest),
+    /// Make so many blocks for the line.
+    Prepare(usize),
     Leave,
 }
 
@@ -148,6 +153,16 @@ impl<J> Crew<J> {
     /// A worker reports, and is told what to do next.
     pub(crate) fn next(&mut self, me: usize, did: Did<J>, acts: &mut Acts) -> Next<J> {
         let looked = matches!(did, Did::Look { .. });
+        let did = match did {
+            Did::Prepare(blocks) => {
+                self.line.add_spare(blocks);
+                if self.roster.duty(me) == Duty::Idle {
+                    return Next::Rest(self.after_preparing());
+                }
+                Did::Rest { expired: false }
+            }
+            did => did,
+        };
         if let Did::Rest { expired } = did
             && self.roster.duty(me) == Duty::Idle
         {
@@ -183,7 +198,7 @@ impl<J> Crew<J> {
                 }
             }
             Did::Look { found } => self.pace.looked(found),
-            Did::Rest { .. } => {}
+            Did::Rest { .. } | Did::Prepare(_) => {}
         }
         self.roster.set(me, Duty::Asking);
     }

@@ -11,6 +11,7 @@ mod several;
 
 use std::sync::Arc;
 
+use super::block::{Block, CELLS};
 use super::crew::{Acts, Crew, Did, Hands, Limits, Next, Rest};
 use super::growth::ByLoad;
 use super::lane::Lane;
@@ -263,6 +264,47 @@ fn the_dozing_worker_dozes_longer_each_time() {
         }
     }
     assert_eq!(rests, [400, 800, 1_000, 1_000]);
+}
+
+#[test]
+fn the_dozing_worker_prepares_memory_for_a_line_that_grows() {
+    let (mut trial, _, mut stretch, second) = Trial::with_dozer();
+    trial.crew.limits.cores = 1;
+    let mut grow = |trial: &mut Trial, blocks: usize| {
+        (0..blocks * CELLS + 1).for_each(|_| trial.crew.line.push(0));
+        assert!(stretch.next(&trial.lane, true).is_ok(), "the line moves");
+        trial.ask(second, Did::Rest { expired: false })
+    };
+    let rest = |next| match next {
+        Next::Rest(Rest::For(rest)) => rest.as_micros(),
+        _ => panic!("it dozes on"),
+    };
+    assert_eq!(rest(grow(&mut trial, 4)), 400, "that is no growth");
+    let Next::Prepare(14) = grow(&mut trial, 7) else { panic!("twice what it has grown by") };
+    let prepared = Did::Prepare((0..14).map(|_| Block::on_pages()).collect());
+    assert_eq!(rest(trial.ask(second, prepared)), 100, "it looks again soon");
+    assert_eq!(trial.crew.line.spare(), 14);
+    let Next::Prepare(blocks) = grow(&mut trial, 10) else { panic!("it has grown by more") };
+    assert_eq!(blocks + trial.crew.line.spare(), 20, "some are left");
+    trial.crew.line.add_spare((0..20).map(|_| Block::on_pages()).collect());
+    assert_eq!(rest(grow(&mut trial, 6)), 100, "there is enough");
+    let most = (1 << 20) / size_of::<Block<u32>>();
+    let Next::Prepare(blocks) = grow(&mut trial, 2 * most) else { panic!("it has grown") };
+    assert_eq!(blocks, most / 2, "it is not away for long");
+    trial.crew.line.add_spare((0..40).map(|_| Block::on_pages()).collect());
+    assert_eq!(rest(grow(&mut trial, 0)), 400, "it grows no more");
+    assert!(trial.crew.line.spare() < 40, "what is not needed is let go");
+}
+
+#[test]
+fn a_worker_that_was_called_while_it_prepared_comes() {
+    let (mut trial, _, _stretch, second) = Trial::with_dozer();
+    trial.crew.line.push(0);
+    trial.crew.roster.remove_idle(second);
+    trial.crew.roster.set(second, Duty::Called);
+    let next = trial.ask(second, Did::Prepare(vec![Block::on_pages()]));
+    assert!(!matches!(next, Next::Rest(_) | Next::Prepare(_)));
+    assert_eq!(trial.crew.line.spare(), 1);
 }
 
 #[test]

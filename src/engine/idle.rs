@@ -2,12 +2,18 @@
 
 use std::time::Duration;
 
+use super::block::{Block, CELLS};
 use super::crew::{Acts, Crew, Next, Rest};
 use super::roster::Duty;
 
 /// The dozing worker looks at the line after this, and then after up to [`DOZE_MOST`].
 const DOZE_FIRST: Duration = Duration::from_micros(200);
 const DOZE_MOST: Duration = Duration::from_millis(1);
+
+/// If the line has grown by more than so many blocks meanwhile, it prepares some for what is to come.
+const GROWING: usize = 4;
+/// .. of so many bytes at most.
+const PREPARED: usize = 1 << 20;
 
 /// What the dozing worker saw last.
 #[derive(Debug, Default)]
@@ -46,7 +52,7 @@ impl<J> Crew<J> {
         if expired && queued == 0 {
             return self.expire(me);
         }
-        Next::Rest(self.next_rest(me, queued))
+        self.next_rest(me, queued)
     }
 
     /// An idle worker's time is over: it goes, unless it is one of the minimum.
@@ -80,15 +86,33 @@ impl<J> Crew<J> {
             && self.pace.is_behind(queued)
     }
 
-    /// The dozing worker goes on dozing while tasks come in.
-    fn next_rest(&mut self, me: usize, queued: usize) -> Rest {
+    /// The dozing worker goes on dozing while tasks come in. It has a core for itself, so if the line grows
+    /// it spares those at work the wait for memory.
+    fn next_rest(&mut self, me: usize, queued: usize) -> Next<J> {
         let published = self.line.published();
         if self.roster.dozer() != Some(me) || (published == self.doze.published && queued == 0) {
             self.roster.forget_dozer(me);
-            return self.rest();
+            self.line.drop_surplus();
+            return Next::Rest(self.rest());
         }
+        let growth = queued.saturating_sub(self.doze.queued) / CELLS;
+        if growth > GROWING {
+            self.doze = Doze { published, queued, rest: DOZE_FIRST };
+            let most = PREPARED / size_of::<Block<J>>().max(1);
+            let missing = (2 * growth).min(most).saturating_sub(self.line.spare());
+            return match missing.min(most / 2) {
+                0 => Next::Rest(self.after_preparing()),
+                blocks => Next::Prepare(blocks),
+            };
+        }
+        self.line.drop_surplus();
         let rest = (self.doze.rest * 2).min(DOZE_MOST);
         self.doze = Doze { published, queued, rest };
-        Rest::For(rest)
+        Next::Rest(Rest::For(rest))
+    }
+
+    /// The dozing worker looks again soon, because the line grows.
+    pub(crate) fn after_preparing(&self) -> Rest {
+        Rest::For(DOZE_FIRST / 2)
     }
 }

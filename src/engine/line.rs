@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use super::block::{Block, CELLS};
+use super::block::{Block, Blocks, CELLS};
 use super::lane::{Claim, Lane, Tally};
 use super::sync::Arc;
 
@@ -21,7 +21,7 @@ pub(crate) struct Line<J> {
     /// The ticket of the first cell of the first block.
     base: u64,
     published: u64,
-    spare: Vec<Arc<Block<J>>>,
+    spare: Blocks<J>,
     spare_limit: usize,
 }
 
@@ -57,8 +57,23 @@ impl<J> Line<J> {
         self.spare_limit = self.spare_limit.max(blocks);
         self.blocks.reserve(blocks);
         while self.blocks.len() + self.spare.len() < blocks {
-            self.spare.push(Arc::new(Block::new()));
+            self.spare.push(Block::new());
         }
+    }
+
+    /// How many empty blocks are kept.
+    pub(crate) fn spare(&self) -> usize {
+        self.spare.len()
+    }
+
+    /// Takes empty blocks that somebody has prepared.
+    pub(crate) fn add_spare(&mut self, blocks: Blocks<J>) {
+        self.spare.extend(blocks);
+    }
+
+    /// Lets go of empty blocks that are more than are kept.
+    pub(crate) fn drop_surplus(&mut self) {
+        self.spare.truncate(self.spare_limit);
     }
 
     /// How many tasks have ever been accepted.
@@ -200,7 +215,7 @@ impl<J> Line<J> {
     }
 
     fn add_block(&mut self) {
-        let block = self.spare.pop().unwrap_or_else(|| Arc::new(Block::new()));
+        let block = self.spare.pop().unwrap_or_else(Block::new);
         self.blocks.push_back(block);
     }
 }
@@ -262,6 +277,17 @@ mod tests {
         let mut line = line(0..(SPARE_BLOCKS + 2) * CELLS);
         assert_eq!(line.take_all().len(), (SPARE_BLOCKS + 2) * CELLS);
         assert_eq!(line.spare.len(), SPARE_BLOCKS);
+    }
+
+    #[test]
+    fn blocks_that_were_prepared_are_used_and_the_surplus_is_let_go() {
+        let mut line = line([]);
+        line.add_spare((0..SPARE_BLOCKS + 3).map(|_| Block::on_pages()).collect());
+        (0..2 * CELLS).for_each(|job| line.push(job));
+        assert_eq!(line.spare(), SPARE_BLOCKS + 1);
+        line.drop_surplus();
+        assert_eq!(line.spare(), SPARE_BLOCKS);
+        assert_eq!(line.take_all(), (0..2 * CELLS).collect::<Vec<_>>());
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::block::Block;
 use super::crew::{Acts, Did, Next, Rest};
 use super::lane::Claim;
 use super::line::Stretch;
@@ -154,6 +155,9 @@ impl<W: ThreadWork> Worker<'_, W> {
                 Next::Drive(job, stretch) => self.drive(job, stretch),
                 Next::Look { published, budget } => self.look(published, budget),
                 Next::Rest(rest) => self.rest(rest),
+                Next::Prepare(blocks) => {
+                    Did::Prepare((0..blocks).map(|_| Block::on_pages()).collect())
+                }
                 Next::Leave => return,
             };
         }

@@ -82,7 +82,7 @@ fn one_that_is_stuck_again_and_again_is_helped_for_longer() {
     let mut lookout = lookout(Mode::ONE);
     let helps = (0..6).map(|_| {
         let stuck = Seen { behind: true, ..lookout.last };
-        (1..STILL_LOOKS).for_each(|_| drop(lookout.look(stuck)));
+        (1..STILL_LOOKS).for_each(|_| assert!(lookout.look(stuck).has_one_drive()));
         let Mode::Help { looks } = lookout.look(stuck) else { panic!("it is not helped") };
         lookout.last.behind = false;
         assert_eq!(lookout.see_often(looks, 9), Mode::Help { looks: 0 });
