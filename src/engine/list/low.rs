@@ -147,6 +147,7 @@ mod tests {
             board.list(list).push_ready(7);
             assert_eq!(rung(&bells), [1, 0, 0], "the one that lay low");
             assert_eq!((board.low(), board.is_up()), (None, true));
+            assert_eq!(board.others.low.load(Ordering::Relaxed), 0, "nobody looks for it");
             board.list(list).push_ready(7);
             assert_eq!(rung(&bells), [1, 0, 0], "it is up");
         }
