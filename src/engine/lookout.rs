@@ -3,8 +3,9 @@
 //! Where polls take a microsecond or so, drivers lose more at each other's locks and cache lines than
 //! they gain: two need twice the processor time of one. So one of them does it all then, and the others
 //! sleep, even if something is ready. What they are there for, to help when the one that is up is stuck
-//! in a poll, is left to the lookout: it looks every other millisecond whether futures are being polled,
-//! and if none is, although some are ready, everybody helps again.
+//! in a poll, is left to the lookout: it looks every millisecond whether futures are being polled, and if
+//! none is for some looks, although some are ready, everybody helps again. It also wakes a driver that
+//! [lies low](super::driver) for longer than a timer should take.
 //!
 //! One driver may also be too slow. If it has not slept for a while, the others are let in for a moment,
 //! and stay if that has more futures polled. Then it is tried now and then whether one is better after all.
