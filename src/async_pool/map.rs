@@ -305,6 +305,7 @@ impl Sink for Panics {
 
     fn give_back(&self, (): ()) {}
 
+    #[inline]
     fn deliver(&self, (): (), result: Result<(), JoinError>) {
         if let Err(JoinError::Panicked(panic)) = result {
             let mut panics = lock(&self.0);

@@ -55,7 +55,8 @@ use crate::handle::JoinHandle;
 /// cannot keep up and all together are faster. A driver works for up to 250 µs before it lets other tasks of
 /// its thread go on, and for a millisecond where the runtime has none.
 ///
-/// Each poll has tokio's whole budget of operations, as that of a spawned task would have.
+/// Each poll has tokio's whole budget of operations, as that of a spawned task would have; where polls are
+/// short, eight of them share it, and one that comes to its end goes on after the others.
 /// What tokio keeps with a thread stays with it here, too: a future that awaits `yield_now` goes on when that
 /// thread does, so if the next poll there blocks, it waits for the end of that.
 ///

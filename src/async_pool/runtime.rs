@@ -115,7 +115,7 @@ impl<W: Drives> Future for Driving<W> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         // Tokio gives a task so many operations per turn, and makes the ones beyond that wait. Each
-        // future gets as many as if it were a task: what it used is given back after its poll.
+        // future gets as many as if it were a task, or a few short ones do: what they used is given back.
         let knocker = self.knocker(context.waker());
         let budget = || coop::poll_proceed(&mut Context::from_waker(Waker::noop()));
         let since = Instant::now();

@@ -8,8 +8,9 @@
 //! | Waiting | nobody's, until it is woken             | Ready                                    |
 //! | Over    | ended or dropped: to wake it does nothing | Ready, if it is used again             |
 //!
-//! Only whoever made it Polling changes it from there on, so a future is polled by one driver at a
-//! time, although any of them may do it.
+//! Only whoever made it Polling touches its future from there on, so it is polled by one driver at a time,
+//! although any of them may do it. If it is given up meanwhile, it becomes Over, and whoever polls it
+//! drops the future after that.
 
 use std::any::Any;
 use std::future::Future;
@@ -23,7 +24,7 @@ use super::list::List;
 use super::polling::set_place;
 use super::run::{Counts, End, contain};
 use super::sync::atomic::{AtomicU8, AtomicU32, Ordering};
-use super::sync::{Mutex, lock};
+use super::sync::{Mutex, Place, lock};
 
 const READY: u8 = 0;
 const POLLING: u8 = 1;
@@ -55,11 +56,15 @@ pub(crate) trait Errand: Future<Output = End> + Send {
 /// See the module's first lines.
 pub(crate) struct Cell<F, K = NoStock> {
     header: Header,
-    /// Locked for as long as it is polled; nobody ever waits for it.
-    body: Mutex<Option<F>>,
+    /// For whoever made it Polling, or Over when nobody polled it; or has its only reference.
+    body: Place<Option<F>>,
     /// Where it goes when it is over.
     stock: K,
 }
+
+// SAFETY: a reference leads to the body only by the rule above, which lets in one thread at a time. So what
+// it needs is to be sent from one to the other.
+unsafe impl<F: Send, K: Sync> Sync for Cell<F, K> {}
 
 /// What becomes of a cell whose future is over.
 pub(crate) trait Keeps<F>: Send + Sync + Sized {
@@ -100,11 +105,15 @@ pub(crate) type Stock<F> = Mutex<Vec<Arc<Cell<F, FromStock<F>>>>>;
 pub(crate) trait Runnable: Any + Send + Sync {
     fn header(&self) -> &Header;
 
-    /// What wakes the cell.
-    fn waker(self: Arc<Self>) -> Waker;
+    /// Polls the future, if it is Ready. If it panicked, that is left in `panic`.
+    ///
+    /// # Safety
+    /// The reference is only borrowed: whoever calls this has it for longer, and it is not dropped here.
+    unsafe fn run(self: Arc<Self>, panic: &mut Option<Panic>) -> Polled;
 
-    /// Polls the future. Its end, if it has come. If it panicked, it is gone.
-    fn poll(&self, context: &mut Context<'_>) -> Result<Option<End>, Panic>;
+    /// Polls the future of a cell that is on no list, and stays Ready: whoever has taken it in is woken in
+    /// its place. Its end, if it has come. If it panicked, it is gone.
+    fn run_within(&self, context: &mut Context<'_>) -> Result<Option<End>, Panic>;
 
     /// Has it counted as run by somebody who joins it, or not.
     fn set_adopted(&self, adopted: bool) {
@@ -119,7 +128,7 @@ pub(crate) trait Runnable: Any + Send + Sync {
 
     fn set_counts(&self, counts: Counts);
 
-    /// Drops the future, and says how it is to be counted.
+    /// Drops the future, unless whoever polls it has to, and says how it is to be counted.
     fn abandon(&self) -> End;
 
     /// After its end. It comes back if it is not kept to be used again.
@@ -179,24 +188,39 @@ impl Header {
     /// False if it is not to be polled: it was lost with its driver after it had become ready.
     #[must_use]
     fn begin_poll(&self) -> bool {
-        // Acquire: pairs with the Release in `wake`.
-        let begun =
-            self.state.compare_exchange(READY, POLLING, Ordering::AcqRel, Ordering::Relaxed);
-        begun.is_ok()
+        // Acquire: pairs with the Release in `wake`, and of whoever touched the future before.
+        self.change(READY, POLLING)
     }
 
-    /// True if it must be polled again.
+    /// True if it was in the first of these states.
+    fn change(&self, from: u8, to: u8) -> bool {
+        self.state.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+
+    /// Ends a poll after which the future waits, unless it was woken meanwhile. None if it is over.
     #[must_use]
-    fn end_poll(&self) -> bool {
-        let change = |from, to| {
-            self.state.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
-        };
-        // Otherwise it was woken meanwhile, or it is over because its driver is gone.
-        !change(POLLING, WAITING) && change(AGAIN, READY)
+    fn end_poll(&self) -> Option<Polled> {
+        if self.change(POLLING, WAITING) {
+            return Some(Polled::Waits);
+        }
+        self.change(AGAIN, READY).then_some(Polled::Again)
+    }
+
+    /// Ends a poll after which it may be polled at once. False if it is over.
+    #[must_use]
+    fn end_held(&self) -> bool {
+        self.change(POLLING, READY) || self.change(AGAIN, READY)
     }
 
     fn set_over(&self) {
         self.state.store(OVER, Ordering::Release);
+    }
+
+    /// It is over. True if nobody polled it, and nobody has given it up before.
+    #[must_use]
+    fn give_up(&self) -> bool {
+        // Acquire: of whoever touched the future before.
+        matches!(self.state.swap(OVER, Ordering::AcqRel), READY | WAITING)
     }
 }
 
@@ -209,38 +233,22 @@ pub(crate) enum Polled {
     Ended(End),
 }
 
-/// Polls a cell that was taken out of a list's queue. `run` calls what it is given, and tells of a panic.
-pub(crate) fn poll(
-    cell: &Arc<dyn Runnable>,
-    run: impl FnOnce(&mut dyn FnMut() -> Result<Option<End>, Panic>) -> Option<End>,
-) -> Polled {
-    let header = cell.header();
-    if !header.begin_poll() {
-        return Polled::Waits;
-    }
-    let waker = borrowed_waker(cell);
-    set_place(header);
-    match run(&mut || cell.poll(&mut Context::from_waker(&waker))) {
-        Some(end) => {
-            header.set_over();
-            Polled::Ended(end)
-        }
-        None if header.end_poll() => Polled::Again,
-        None => Polled::Waits,
-    }
-}
-
-/// A cell's waker that is not to outlive this reference to it, and so is not counted as one more.
-fn borrowed_waker(cell: &Arc<dyn Runnable>) -> ManuallyDrop<Waker> {
-    // SAFETY: the first of the two is there for as long as the second one is used, which ends up in the
-    // waker and is never dropped: so the count stays what it is. Whoever clones the waker counts one more.
+/// Polls a cell that was taken out of a list's queue. `tell` tells of a panic.
+#[inline]
+pub(crate) fn poll(cell: &Arc<dyn Runnable>, tell: impl FnOnce(Panic) -> End) -> Polled {
+    let mut panic = None;
+    // SAFETY: the second reference ends in `run`, where it is not dropped: so the count stays what it is.
     let second = unsafe { std::ptr::read(cell) };
-    ManuallyDrop::new(second.waker())
+    // SAFETY: the first is there for longer.
+    let polled = unsafe { second.run(&mut panic) };
+    match panic {
+        None => polled,
+        Some(panic) => Polled::Ended(tell(panic)),
+    }
 }
 
-/// Drops the future of a cell that nobody polls, and nobody will.
+/// Drops the future of a cell that nobody will poll any more.
 pub(crate) fn abandon(cell: &Arc<dyn Runnable>) -> End {
-    cell.header().set_over();
     let mut end = End::Cancelled;
     contain(|| end = cell.abandon());
     end
@@ -248,12 +256,18 @@ pub(crate) fn abandon(cell: &Arc<dyn Runnable>) -> End {
 
 impl<F: Errand + 'static> Cell<F> {
     pub(crate) fn new(body: F) -> Arc<Self> {
-        Arc::new(Cell { header: Header::new(), body: Mutex::new(Some(body)), stock: NoStock })
+        Arc::new(Cell { header: Header::new(), body: Place::new(Some(body)), stock: NoStock })
     }
 
     /// Takes out what has never been polled.
     pub(crate) fn take(&self) -> Option<F> {
-        lock(&self.body).take()
+        if !self.header.begin_poll() {
+            return None;
+        }
+        // SAFETY: it is Polling by this thread. It has not been pinned: nothing was polled.
+        let body = self.body.with_mut(|body| unsafe { (*body).take() });
+        self.header.set_over();
+        body
     }
 }
 
@@ -263,10 +277,77 @@ impl<F: Errand + 'static> Cell<F, FromStock<F>> {
         let kept = lock(stock).pop();
         let Some(cell) = kept else {
             let stock = FromStock(Arc::downgrade(stock));
-            return Arc::new(Cell { header: Header::new(), body: Mutex::new(Some(body)), stock });
+            return Arc::new(Cell { header: Header::new(), body: Place::new(Some(body)), stock });
         };
-        *lock(&cell.body) = Some(body);
+        // SAFETY: it is Over, and came from the stock. Nobody gives up what lies there, and nobody polls it:
+        // it is Ready only from here on.
+        cell.body.with_mut(|place| unsafe { *place = Some(body) });
+        cell.header.state.store(READY, Ordering::Release);
         cell
+    }
+}
+
+impl<F: Errand + 'static, K> Cell<F, K> {
+    /// The body, pinned. It lies in an `Arc` and is not moved out of it once it has been polled: it is
+    /// dropped in its place, and `take` is for those that never were.
+    ///
+    /// # Safety
+    /// Only for whom the rule of `body` lets in, and only until it is let go.
+    #[inline]
+    unsafe fn with_body<R>(&self, act: impl FnOnce(Pin<&mut Option<F>>) -> R) -> R {
+        self.body.with_mut(|body| {
+            // SAFETY: nobody else is let in meanwhile.
+            let body = unsafe { &mut *body };
+            // SAFETY: as above.
+            act(unsafe { Pin::new_unchecked(body) })
+        })
+    }
+
+    /// Polls the body. It is gone with its end, also by a panic. So it is counted once: by whoever polled
+    /// it to its end, or by whoever drops it before.
+    ///
+    /// # Safety
+    /// As for `with_body`.
+    #[inline]
+    unsafe fn poll_body(&self, context: &mut Context<'_>) -> Result<Option<End>, Panic> {
+        // SAFETY: the caller's.
+        unsafe {
+            self.with_body(|mut body| {
+                // Who has dropped it has counted it.
+                let Some(errand) = body.as_mut().as_pin_mut() else {
+                    return Ok(Some(End::Counted));
+                };
+                match catch_unwind(AssertUnwindSafe(|| errand.poll(context))) {
+                    Ok(Poll::Pending) => Ok(None),
+                    Ok(Poll::Ready(end)) => {
+                        body.set(None);
+                        Ok(Some(end))
+                    }
+                    Err(payload) => {
+                        // An errand may be at another task by now than when it was polled.
+                        let origin = body.as_ref().get_ref().as_ref().and_then(Errand::origin);
+                        contain(|| body.set(None));
+                        Err(Panic { payload, origin })
+                    }
+                }
+            })
+        }
+    }
+
+    /// Drops the body, and says how it is to be counted.
+    ///
+    /// # Safety
+    /// As for `with_body`.
+    unsafe fn drop_body(&self) -> End {
+        // SAFETY: the caller's.
+        unsafe {
+            self.with_body(|mut body| {
+                let end =
+                    body.as_ref().get_ref().as_ref().map_or(End::Counted, Errand::end_by_drop);
+                contain(|| body.set(None));
+                end
+            })
+        }
     }
 }
 
@@ -275,49 +356,64 @@ impl<F: Errand + 'static, K: Keeps<F> + 'static> Runnable for Cell<F, K> {
         &self.header
     }
 
-    fn waker(self: Arc<Self>) -> Waker {
-        Waker::from(self)
+    unsafe fn run(self: Arc<Self>, panic: &mut Option<Panic>) -> Polled {
+        let this = ManuallyDrop::new(self);
+        let header = &this.header;
+        if !header.begin_poll() {
+            return Polled::Waits;
+        }
+        set_place(header);
+        // SAFETY: as above; whoever clones the waker counts one more.
+        let waker = ManuallyDrop::new(Waker::from(unsafe { std::ptr::read(&raw const *this) }));
+        // SAFETY: it is Polling by this thread, until `end_poll` or `set_over`.
+        let end = match unsafe { this.poll_body(&mut Context::from_waker(&waker)) } {
+            Ok(None) => match header.end_poll() {
+                Some(polled) => return polled,
+                // SAFETY: it was given up, and left to this thread.
+                None => return Polled::Ended(unsafe { this.drop_body() }),
+            },
+            Ok(Some(end)) => end,
+            Err(payload) => {
+                *panic = Some(payload);
+                End::Panicked
+            }
+        };
+        header.set_over();
+        Polled::Ended(end)
     }
 
-    fn poll(&self, context: &mut Context<'_>) -> Result<Option<End>, Panic> {
-        let mut body = lock(&self.body);
-        // SAFETY: the body lies in an `Arc` and is not moved out of it once it has been polled: it is
-        // dropped in its place, and `take` is for those that never were.
-        let mut body = unsafe { Pin::new_unchecked(&mut *body) };
-        // Who has dropped it has counted it.
-        let Some(errand) = body.as_mut().as_pin_mut() else { return Ok(Some(End::Counted)) };
-        // It is gone before the lock is free, also by a panic. So it is counted once: by whoever polled
-        // it to its end, or by whoever finds it there and drops it.
-        match catch_unwind(AssertUnwindSafe(|| errand.poll(context))) {
-            Ok(Poll::Pending) => Ok(None),
-            Ok(Poll::Ready(end)) => {
-                body.set(None);
-                Ok(Some(end))
-            }
-            Err(payload) => {
-                // An errand may be at another task by now than when it was polled.
-                let origin = body.as_ref().get_ref().as_ref().and_then(Errand::origin);
-                contain(|| body.set(None));
-                Err(Panic { payload, origin })
-            }
+    fn run_within(&self, context: &mut Context<'_>) -> Result<Option<End>, Panic> {
+        if !self.header.begin_poll() {
+            return Ok(Some(End::Counted));
         }
+        // SAFETY: it is Polling by this thread, until `end_held` or `set_over`.
+        let polled = unsafe { self.poll_body(context) };
+        if !matches!(polled, Ok(None)) {
+            self.header.set_over();
+        } else if !self.header.end_held() {
+            // SAFETY: it was given up, and left to this thread.
+            return Ok(Some(unsafe { self.drop_body() }));
+        }
+        polled
     }
 
     fn set_counts(&self, counts: Counts) {
-        let mut body = lock(&self.body);
-        // SAFETY: as in `poll`.
-        let body = unsafe { Pin::new_unchecked(&mut *body) };
-        if let Some(errand) = body.as_pin_mut() {
-            errand.set_counts(counts);
+        if !self.header.begin_poll() {
+            return;
+        }
+        // SAFETY: it is Polling by this thread, until `end_held`.
+        unsafe {
+            self.with_body(|body| body.as_pin_mut().into_iter().for_each(|e| e.set_counts(counts)));
+        }
+        if !self.header.end_held() {
+            // SAFETY: it was given up, and left to this thread.
+            let _: End = unsafe { self.drop_body() };
         }
     }
 
     fn abandon(&self) -> End {
-        let mut body = lock(&self.body);
-        let end = body.as_ref().map_or(End::Counted, Errand::end_by_drop);
-        // SAFETY: as in `poll`.
-        unsafe { Pin::new_unchecked(&mut *body) }.set(None);
-        end
+        // SAFETY: nobody polled it, and now that it is over nobody will.
+        if self.header.give_up() { unsafe { self.drop_body() } } else { End::Counted }
     }
 
     fn put_away(self: Arc<Self>) -> Option<Arc<dyn Runnable>> {

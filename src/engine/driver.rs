@@ -20,7 +20,7 @@ use super::crew::Acts;
 use super::drive::{Has, Refill};
 use super::list::{Board, List};
 use super::lookout;
-use super::polling::Polls;
+use super::polling::{Polls, set_short};
 use super::run::{Counts, End};
 use super::sync::now;
 use super::worker::{Kind, enter};
@@ -123,7 +123,7 @@ impl<W: Drives> Driver<W> {
         (driver, begun)
     }
 
-    /// Works for a while. What `budget` returns lives for one poll.
+    /// Works for a while. What `budget` returns lives for one poll, or a few short ones.
     pub(crate) fn turn<B>(&mut self, context: &Context<'_>, mut budget: impl FnMut() -> B) -> Turn {
         // Whoever started it and dies now is not there to be told.
         let _ = self.begun.rely();
@@ -134,7 +134,8 @@ impl<W: Drives> Driver<W> {
         if self.steps_back() {
             return Turn::Sleep;
         }
-        let (mut stint, mut ended) = (Stint::begin(self.stride), None);
+        let (mut stint, mut ended, mut granted) = (Stint::begin(self.stride), None, None);
+        let mut short = self.list.tempo.is_short();
         self.refill(context, Has::Ready);
         loop {
             let Some(cell) = self.next(ended.take()) else {
@@ -146,13 +147,16 @@ impl<W: Drives> Driver<W> {
                     None => continue,
                 }
             };
-            ended = {
-                let _budget = budget();
-                self.poll(&cell)
-            };
+            if stint.begins_budget(short) {
+                // What was used of the last one is given back before the next one begins.
+                granted.take();
+                granted = Some(budget());
+            }
+            ended = self.poll(&cell);
             if stint.has_polled() {
                 self.refill(context, Has::Ready);
                 let is_over = stint.is_over(&self.list.tempo, self.time());
+                short = self.note_short();
                 self.look_around(stint.now);
                 if is_over {
                     if ended.is_some() {
@@ -163,6 +167,13 @@ impl<W: Drives> Driver<W> {
                 }
             }
         }
+    }
+
+    /// Whether polls are short, so that what is polled knows it, too.
+    fn note_short(&self) -> bool {
+        let short = self.list.tempo.is_short();
+        set_short(short);
+        short
     }
 
     /// How long this turn may take.
@@ -203,18 +214,32 @@ impl<W: Drives> Driver<W> {
         None
     }
 
+    #[inline]
     fn next(&mut self, ended: Option<u32>) -> Option<Arc<dyn Runnable>> {
-        let (board, me) = (self.engine.work.board(), self.list.number());
-        self.others_turn = self.helps && !self.others_turn;
-        let next = match self.others_turn.then(|| board.steal(me)).flatten() {
-            Some(next) => {
-                ended.into_iter().for_each(|index| self.list.retire(index));
-                next
-            }
-            None => self.list.next(ended).or_else(|| board.steal(me))?,
+        let next = match self.helps {
+            false => self.list.next(ended).or_else(|| self.steal()),
+            true => self.next_or_others(ended),
         };
-        self.list.stop_searching();
-        Some(next)
+        if next.is_some() {
+            self.list.stop_searching();
+        }
+        next
+    }
+
+    #[cold]
+    fn next_or_others(&mut self, ended: Option<u32>) -> Option<Arc<dyn Runnable>> {
+        self.others_turn = !self.others_turn;
+        if self.others_turn
+            && let Some(theirs) = self.steal()
+        {
+            ended.into_iter().for_each(|index| self.list.retire(index));
+            return Some(theirs);
+        }
+        self.list.next(ended).or_else(|| self.steal())
+    }
+
+    fn steal(&self) -> Option<Arc<dyn Runnable>> {
+        self.engine.work.board().steal(self.list.number())
     }
 
     /// Sees whether another driver needs help, because it is stuck in a poll, or sleeps although
@@ -234,11 +259,9 @@ impl<W: Drives> Driver<W> {
 
     /// Polls a cell. If it has ended and is one of its own, it has still to leave the list.
     fn poll(&mut self, cell: &Arc<dyn Runnable>) -> Option<u32> {
-        let polled = cell::poll(cell, |poll| {
-            poll().unwrap_or_else(|panic| {
-                let panic = TaskPanic::new(panic.payload, self.engine.name(), panic.origin);
-                Some(self.engine.hooks().tell_panic(panic))
-            })
+        let polled = cell::poll(cell, |panic| {
+            let panic = TaskPanic::new(panic.payload, self.engine.name(), panic.origin);
+            self.engine.hooks().tell_panic(panic)
         });
         let header = cell.header();
         match polled {

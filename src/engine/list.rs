@@ -12,28 +12,31 @@
 mod board;
 mod low;
 mod others;
+mod ready;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::task::Waker;
 
 use super::cell::Runnable;
 use super::fetch::{fetch, fetch_line};
+use super::latch::{Held, Latch};
 use super::lookout::Tempo;
 use super::seat::Seat;
+use super::sync::Padded;
 use super::sync::atomic::{AtomicBool, Ordering};
-use super::sync::{Mutex, MutexGuard, Padded, lock};
 
 pub(crate) use self::board::Board;
 pub(crate) use self::low::Fed;
 use self::others::Others;
+use self::ready::Ready;
 
 /// See the module's first lines.
 pub(crate) struct List {
     number: usize,
     /// Locked before the inbox, if both are.
-    state: Padded<Mutex<State>>,
-    inbox: Padded<Mutex<Inbox>>,
+    state: Padded<Latch<State>>,
+    inbox: Padded<Latch<Inbox>>,
     /// The driver was woken to help and has not found anything yet.
     called: AtomicBool,
     /// A cell may have a seat.
@@ -47,7 +50,7 @@ struct State {
     /// Everything the driver has begun with and that has not ended.
     cells: Vec<Option<Arc<dyn Runnable>>>,
     vacant: Vec<u32>,
-    ready: VecDeque<u32>,
+    ready: Ready,
     /// The seats of those that have taken others in.
     seats: HashMap<u32, Arc<Seat>>,
 }
@@ -75,7 +78,7 @@ impl List {
     /// The driver is up, and is woken by this waker when it sleeps.
     /// True if that is news.
     pub(crate) fn rise(&self, waker: &Waker) -> bool {
-        let mut inbox = lock(&self.inbox);
+        let mut inbox = self.inbox.hold();
         self.wake_up(&mut inbox);
         self.set_up(&mut inbox, true);
         inbox.in_turn = true;
@@ -98,7 +101,7 @@ impl List {
 
     /// Puts new cells into the list; they are ready.
     pub(crate) fn add(self: &Arc<Self>, cells: &mut Vec<Arc<dyn Runnable>>) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.hold();
         // Those that were woken before these came are polled before them.
         self.empty_inbox(&mut state);
         for cell in cells.drain(..) {
@@ -111,7 +114,7 @@ impl List {
             };
             cell.header().settle(self, index);
             state.cells[index as usize] = Some(cell);
-            state.ready.push_back(index);
+            state.ready.push(index);
         }
         let several = state.ready.len() > 1;
         drop(state);
@@ -122,22 +125,22 @@ impl List {
 
     /// A cell is ready.
     pub(crate) fn push_ready(&self, index: u32) {
-        let mut inbox = lock(&self.inbox);
+        let mut inbox = self.inbox.hold();
         inbox.woken.push(index);
         inbox.note_feeder();
         // Whoever is up then looks here before it sleeps. Read under the lock under which it will look.
-        if !self.others.is_one_enough() {
+        if !self.others.is_one_enough() && (inbox.asleep || self.others.may_sleep()) {
             self.wake_low_or_own(inbox);
         }
     }
 
     /// Has somebody poll what is ready.
     pub(super) fn wake_or_call(&self) {
-        self.wake_or_call_with(lock(&self.inbox));
+        self.wake_or_call_with(self.inbox.hold());
     }
 
     /// Wakes the driver if it sleeps, or calls another one to help.
-    fn wake_or_call_with(&self, mut inbox: MutexGuard<'_, Inbox>) {
+    fn wake_or_call_with(&self, mut inbox: Held<'_, Inbox>) {
         let waker = if self.wake_up(&mut inbox) { inbox.waker.clone() } else { None };
         drop(inbox);
         match waker {
@@ -148,13 +151,13 @@ impl List {
 
     /// Takes the next ready cell out of the queue. `ended` is one that has ended before, and leaves.
     pub(crate) fn next(&self, ended: Option<u32>) -> Option<Arc<dyn Runnable>> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.hold();
         let gone = ended.and_then(|index| state.remove(index));
         if state.ready.is_empty() {
             self.empty_inbox(&mut state);
         }
         let next = loop {
-            let Some(index) = state.ready.pop_front() else { break None };
+            let Some(index) = state.ready.take() else { break None };
             // One that has left meanwhile is passed over.
             if let Some(Some(cell)) = state.cells.get(index as usize) {
                 state.fetch_ahead();
@@ -170,37 +173,28 @@ impl List {
 
     /// One that has ended leaves.
     pub(crate) fn retire(&self, index: u32) {
-        let gone = lock(&self.state).remove(index);
+        let gone = self.state.hold().remove(index);
         if let Some(gone) = gone {
             self.others.put_away(gone);
         }
     }
 
     fn empty_inbox(&self, state: &mut State) {
-        let mut inbox = lock(&self.inbox);
-        if inbox.woken.is_empty() {
-            return;
-        }
-        if state.ready.is_empty() {
-            // They change places, and nothing is copied.
-            let empty = Vec::from(std::mem::take(&mut state.ready));
-            let woken = std::mem::replace(&mut inbox.woken, empty);
-            drop(inbox);
-            state.ready = VecDeque::from(woken);
-        } else {
-            state.ready.extend(inbox.woken.drain(..));
+        let mut inbox = self.inbox.hold();
+        if !inbox.woken.is_empty() {
+            state.ready.take_all(&mut inbox.woken);
         }
     }
 
     pub(crate) fn has_ready(&self) -> bool {
-        let state = lock(&self.state);
-        !state.ready.is_empty() || !lock(&self.inbox).woken.is_empty()
+        let state = self.state.hold();
+        !state.ready.is_empty() || !self.inbox.hold().woken.is_empty()
     }
 
     /// A cell has ended, and leaves. Its place may be another's, if the driver was lost meanwhile.
     pub(crate) fn remove(&self, cell: &Arc<dyn Runnable>) {
         let index = cell.header().index();
-        let mut state = lock(&self.state);
+        let mut state = self.state.hold();
         let is_there = matches!(state.cells.get(index as usize),
             Some(Some(other)) if std::ptr::addr_eq(Arc::as_ptr(other), Arc::as_ptr(cell)));
         let gone = if is_there { state.remove(index) } else { None };
@@ -223,7 +217,7 @@ impl List {
     /// Lets the driver sleep although something may be ready, if another one is up: that one looks at
     /// every list before it sleeps.
     pub(crate) fn step_back(&self, board: &Board) -> bool {
-        let mut inbox = lock(&self.inbox);
+        let mut inbox = self.inbox.hold();
         (inbox.asleep, inbox.in_turn) = (true, false);
         let left = self.set_up(&mut inbox, false);
         drop(inbox);
@@ -237,19 +231,20 @@ impl List {
 
     /// The seat of a cell.
     pub(crate) fn seat(&self, index: u32) -> Arc<Seat> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.hold();
         self.seated.store(true, Ordering::Relaxed);
         Arc::clone(state.seats.entry(index).or_default())
     }
 
-    /// The cell has another seat from now on, should it want one. Only for whoever polls it: so if it has
-    /// one, that is known here.
+    /// Whether a cell may have a seat. Whoever polls it knows of its own.
     #[inline]
+    pub(crate) fn is_seated(&self) -> bool {
+        self.seated.load(Ordering::Relaxed)
+    }
+
+    /// The cell has another seat from now on, should it want one. Only for whoever polls it.
     pub(crate) fn forget_seat(&self, index: u32) -> Option<Arc<Seat>> {
-        if !self.seated.load(Ordering::Relaxed) {
-            return None;
-        }
-        let mut state = lock(&self.state);
+        let mut state = self.state.hold();
         let seat = state.seats.remove(&index);
         self.seated.store(!state.seats.is_empty(), Ordering::Relaxed);
         seat
@@ -258,8 +253,8 @@ impl List {
     /// Lets the driver sleep, unless something is ready on any list. It looks at the others' lists
     /// after it is known to sleep: what comes there later finds it sleeping and wakes it.
     pub(crate) fn sleep(&self, board: &Board) -> bool {
-        let mut state = lock(&self.state);
-        let mut inbox = lock(&self.inbox);
+        let mut state = self.state.hold();
+        let mut inbox = self.inbox.hold();
         if !state.ready.is_empty() || !inbox.woken.is_empty() {
             return false;
         }
@@ -295,7 +290,7 @@ impl List {
             self.tempo.count_nap();
             return true;
         }
-        let woken = !self.wake_up(&mut lock(&self.inbox));
+        let woken = !self.wake_up(&mut self.inbox.hold());
         if called && !woken {
             // Somebody may have relied on this one to search.
             self.others.call_one();
@@ -319,7 +314,7 @@ impl List {
     /// The driver has left.
     pub(crate) fn leave(&self) {
         self.stop_searching();
-        self.set_up(&mut lock(&self.inbox), false);
+        self.set_up(&mut self.inbox.hold(), false);
     }
 
     /// Takes everything out of the list, because its driver is gone.
@@ -330,8 +325,8 @@ impl List {
     }
 
     fn take_state(&self) -> State {
-        let mut state = lock(&self.state);
-        let mut inbox = lock(&self.inbox);
+        let mut state = self.state.hold();
+        let mut inbox = self.inbox.hold();
         self.wake_up(&mut inbox);
         self.set_up(&mut inbox, false);
         let (left, old) = (std::mem::take(&mut *state), std::mem::take(&mut *inbox));
@@ -365,7 +360,7 @@ impl List {
 impl State {
     /// Has the next cell but one fetched, and what leads to those after it.
     fn fetch_ahead(&self) {
-        let slot = |ahead| self.ready.get(ahead).and_then(|index| self.cells.get(*index as usize));
+        let slot = |others| self.cells.get(self.ready.ahead(others)? as usize);
         if let Some(Some(cell)) = slot(1) {
             fetch(Arc::as_ptr(cell));
         }

@@ -29,6 +29,7 @@ mod worker; // the thread that takes it
 mod drive; // .. or the driver, which takes many
 mod driver; // .. polls them
 mod list; // .. when they are ready
+mod latch; // .. behind a lock that is open again at once
 mod lookout; // .. and is watched while it is the only one at work
 mod cell; // .. in their cells
 mod fetch; // .. which are there when they are needed

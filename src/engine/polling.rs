@@ -14,11 +14,14 @@ use super::seat::Seat;
 thread_local! {
     /// The innermost, if it polls one inside another.
     static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };
+    /// What changes with each poll lies by itself, where it is written without a look at the rest.
+    static DETAILS: Cell<Details> = const { Cell::new(Details::NONE) };
 }
 
 #[cfg(loom)]
 loom::thread_local! {
     static CURRENT: RefCell<Option<Current>> = RefCell::new(None);
+    static DETAILS: Cell<Details> = Cell::new(Details::NONE);
 }
 
 /// What a thread polls: a cell of a list, or one that was taken in and has this seat.
@@ -27,33 +30,51 @@ enum Current {
         board: Arc<Board>,
         /// The number of the driver that polls.
         driver: usize,
-        /// The number of the cell's list, and its index there. They are set before each poll: to hold
-        /// the cell itself would cost two counts.
-        place: Cell<(usize, u32)>,
     },
     TakenIn(Arc<Seat>),
 }
 
+/// Of what is polled.
+#[derive(Clone, Copy)]
+struct Details {
+    /// The number of the cell's list, and its index there. They are set before each poll: to hold the cell
+    /// itself would cost two counts.
+    list: u32,
+    index: u32,
+    /// It may have a seat.
+    seated: bool,
+    /// Polls are known to be short.
+    short: bool,
+}
+
+impl Details {
+    const NONE: Self = Details { list: 0, index: 0, seated: false, short: false };
+}
+
 /// While it lives, the thread polls for somebody. What was there before comes back with its end.
 #[must_use]
-pub(crate) struct Polls(Option<Current>);
+pub(crate) struct Polls(Option<Current>, Details);
 
 impl Polls {
     /// For the driver with this number.
     pub(crate) fn cells_of(board: &Arc<Board>, driver: usize) -> Self {
-        let (board, place) = (Arc::clone(board), Cell::default());
-        Polls(replace(Some(Current::Listed { board, driver, place })))
+        let polls = Polls::begin(Current::Listed { board: Arc::clone(board), driver });
+        set_short(board.list(driver).tempo.is_short());
+        polls
+    }
+
+    fn begin(current: Current) -> Self {
+        let details = DETAILS.with(|details| details.replace(Details::NONE));
+        Polls(CURRENT.with(|place| place.replace(Some(current))), details)
     }
 }
 
 impl Drop for Polls {
     fn drop(&mut self) {
-        drop(replace(self.0.take()));
+        DETAILS.with(|details| details.set(self.1));
+        let over = CURRENT.with(|place| place.replace(self.0.take()));
+        drop(over);
     }
-}
-
-fn replace(current: Option<Current>) -> Option<Current> {
-    CURRENT.with(|place| place.replace(current))
 }
 
 #[inline]
@@ -62,12 +83,23 @@ fn with_current<R>(look: impl FnOnce(&Current) -> R) -> Option<R> {
 }
 
 /// Says which cell is polled next.
+#[inline]
 pub(super) fn set_place(header: &Header) {
-    with_current(|current| {
-        if let (Current::Listed { place, .. }, Some(home)) = (current, header.home()) {
-            place.set((home.number(), header.index()));
-        }
-    });
+    if let Some(home) = header.home() {
+        let (list, index, seated) = (home.number() as u32, header.index(), home.is_seated());
+        DETAILS.with(|details| details.set(Details { list, index, seated, ..details.get() }));
+    }
+}
+
+/// Says whether polls are short.
+pub(super) fn set_short(short: bool) {
+    DETAILS.with(|details| details.set(Details { short, ..details.get() }));
+}
+
+#[inline]
+fn place() -> (usize, u32) {
+    let details = DETAILS.with(Cell::get);
+    (details.list as usize, details.index)
 }
 
 /// Polls a cell for somebody who has taken it in. May panic.
@@ -76,15 +108,16 @@ pub(crate) fn poll_within(
     seat: &Arc<Seat>,
     context: &mut Context<'_>,
 ) -> Option<End> {
-    let _polls = Polls(replace(Some(Current::TakenIn(Arc::clone(seat)))));
-    cell.poll(context).unwrap_or_else(|panic| resume_unwind(panic.payload))
+    let _polls = Polls::begin(Current::TakenIn(Arc::clone(seat)));
+    cell.run_within(context).unwrap_or_else(|panic| resume_unwind(panic.payload))
 }
 
 /// The seat of the cell that the calling thread polls.
 pub(crate) fn current_seat() -> Option<Arc<Seat>> {
+    DETAILS.with(|details| details.set(Details { seated: true, ..details.get() }));
     with_current(|current| match current {
-        Current::Listed { board, place, .. } => {
-            let (list, index) = place.get();
+        Current::Listed { board, .. } => {
+            let (list, index) = place();
             board.list(list).seat(index)
         }
         Current::TakenIn(seat) => Arc::clone(seat),
@@ -95,10 +128,18 @@ pub(crate) fn current_seat() -> Option<Arc<Seat>> {
 /// sits in the old one may stay for long.
 #[inline]
 pub(crate) fn leave_seat() {
+    // Whether it has one was seen before it was polled, and from then on only this thread gives it one.
+    if DETAILS.with(Cell::get).seated {
+        forget_seat();
+    }
+}
+
+#[cold]
+fn forget_seat() {
     // It is dropped here, where nothing is locked: somebody's waker may lie in it.
     drop(with_current(|current| match current {
-        Current::Listed { board, place, .. } => {
-            let (list, index) = place.get();
+        Current::Listed { board, .. } => {
+            let (list, index) = place();
             board.list(list).forget_seat(index)
         }
         Current::TakenIn(_) => None,
@@ -118,11 +159,7 @@ pub(crate) fn current_driver() -> Option<usize> {
 #[cfg(feature = "tokio")]
 #[inline]
 pub(crate) fn polls_are_short() -> bool {
-    let short = with_current(|current| match current {
-        Current::Listed { board, driver, .. } => board.list(*driver).tempo.is_short(),
-        Current::TakenIn(_) => false,
-    });
-    short.unwrap_or(false)
+    DETAILS.try_with(Cell::get).is_ok_and(|details| details.short)
 }
 
 #[cfg(all(test, not(loom)))]
@@ -167,7 +204,7 @@ mod tests {
         for (driver, short) in [(0, false), (1, true)] {
             let _polls = Polls::cells_of(&board, driver);
             assert_eq!(polls_are_short(), short);
-            let _within = Polls(replace(Some(Current::TakenIn(Arc::default()))));
+            let _within = Polls::begin(Current::TakenIn(Arc::default()));
             assert!(!polls_are_short(), "what is taken in does not keep the one that awaits it");
         }
     }

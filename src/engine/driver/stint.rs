@@ -6,6 +6,9 @@ use super::super::lookout::Tempo;
 use super::super::sync::now;
 use super::POLLS_PER_REFILL;
 
+/// So many short polls share what one is granted: to grant it costs a tenth of one.
+const POLLS_PER_BUDGET: usize = 8;
+
 /// What a driver does in one turn. Every so many polls, which is a stride, it looks at the line and at
 /// the clock. Where polls are long it does so after each one.
 pub(super) struct Stint {
@@ -22,6 +25,11 @@ impl Stint {
     pub(super) fn begin(stride: usize) -> Self {
         let now = now();
         Stint { since: now, now, polls: 0, stride, strode: 0 }
+    }
+
+    /// Whether the next poll is the first of those that share a budget.
+    pub(super) fn begins_budget(&self, short: bool) -> bool {
+        !short || self.strode.is_multiple_of(POLLS_PER_BUDGET)
     }
 
     /// One more poll. True at the end of a stride.

@@ -136,18 +136,42 @@ fn a_driver_does_not_step_back_if_it_is_needed() {
 fn new_tasks_are_taken_in_the_middle_of_a_turn() {
     let engine = engine(1, 10);
     let (mut driver, old, polls) = (driver(&engine), push(&engine, 1000), Counter::new(0));
-    let (mut new, mut begun) = (None, None);
+    let begun = Arc::new(AtomicUsize::new(0));
     driver.times = (Duration::MAX, Duration::MAX);
     driver.turn(&Context::from_waker(Waker::noop()), || {
         polls.set(polls.get() + 1);
-        if polls.get() == 5 {
-            new = Some(push(&engine, 1000));
-        }
-        if new.as_ref().is_some_and(|new| new.load(Ordering::Relaxed) == 1) {
-            begun.get_or_insert(old.load(Ordering::Relaxed));
+        if polls.get() == 2 {
+            let (old, begun) = (Arc::clone(&old), Arc::clone(&begun));
+            engine.lock().line.push(Cell::new(errand(move |_| {
+                begun.store(old.load(Ordering::Relaxed), Ordering::Relaxed);
+                Poll::Ready(End::Completed)
+            })));
         }
     });
-    assert_eq!(begun, Some(POLLS_PER_REFILL + 1), "behind the one that was ready before");
+    let begun = begun.load(Ordering::Relaxed);
+    assert_eq!(begun, POLLS_PER_REFILL + 1, "behind the one that was ready before");
+}
+
+#[test]
+fn a_budget_is_given_back_before_the_next() {
+    struct Granted<'a>(&'a Counter<usize>);
+    impl Drop for Granted<'_> {
+        fn drop(&mut self) {
+            self.0.set(self.0.get() - 1);
+        }
+    }
+    let engine = engine(1, 10);
+    let (mut driver, done) = (driver(&engine), push(&engine, 100));
+    let (mut grants, out) = (Vec::new(), Counter::new(0));
+    driver.times = (Duration::MAX, Duration::MAX);
+    driver.turn(&Context::from_waker(Waker::noop()), || {
+        grants.push(done.load(Ordering::Relaxed));
+        out.set(out.get() + 1);
+        assert_eq!(out.get(), 1, "the last one is given back before");
+        Granted(&out)
+    });
+    assert_eq!((grants[0], out.get()), (0, 0));
+    assert!(grants.is_sorted() && grants.len() >= 13, "{grants:?}");
 }
 
 #[test]
@@ -208,11 +232,9 @@ fn a_future_that_has_panicked_is_gone_and_says_where_it_was_submitted() {
     };
     let Job::Bare(cell) = Job::bare(future, here) else { panic!("it has no handle") };
     let mut origin = None;
-    let polled = cell::poll(&cell, |poll| {
-        poll().unwrap_or_else(|panic| {
-            origin = panic.origin;
-            Some(End::Panicked)
-        })
+    let polled = cell::poll(&cell, |panic| {
+        origin = panic.origin;
+        End::Panicked
     });
     assert_eq!(polled, Polled::Ended(End::Panicked));
     assert_eq!((Arc::strong_count(&owned), origin), (1, Some(here)));

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use super::super::latch::Latch;
 #[cfg(feature = "tokio")]
 use super::super::remains::Remains;
+use super::super::sync::Padded;
 use super::super::sync::atomic::{AtomicBool, Ordering};
-use super::super::sync::{Mutex, Padded, lock};
 use super::others::Others;
 use super::{Inbox, List, Runnable, State};
 
@@ -21,8 +22,8 @@ impl Board {
     pub(crate) fn new(drivers: usize) -> Self {
         let others = Arc::new(Others::default());
         let list = |number| {
-            let state = Padded(Mutex::new(State::default()));
-            let inbox = Padded(Mutex::new(Inbox::default()));
+            let state = Padded(Latch::new(State::default()));
+            let inbox = Padded(Latch::new(Inbox::default()));
             let (called, seated) = (AtomicBool::new(false), AtomicBool::new(false));
             let (tempo, others) = (Padded::default(), Arc::clone(&others));
             Arc::new(List { number, state, inbox, called, seated, tempo, others })
@@ -43,7 +44,7 @@ impl Board {
     /// Wakes every future.
     pub(crate) fn wake_all(&self) {
         for list in &self.lists {
-            let cells: Vec<_> = lock(&list.state).cells.iter().flatten().cloned().collect();
+            let cells: Vec<_> = list.state.hold().cells.iter().flatten().cloned().collect();
             cells.iter().for_each(|cell| cell.header().wake());
         }
     }

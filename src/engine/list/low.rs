@@ -2,9 +2,9 @@
 
 use std::sync::Weak;
 
+use super::super::latch::Held;
 use super::super::polling::current_driver;
 use super::super::sync::atomic::Ordering;
-use super::super::sync::{MutexGuard, lock};
 use super::{Board, Inbox, List};
 
 /// Who has made something ready, besides drivers.
@@ -28,14 +28,14 @@ impl Inbox {
 impl List {
     /// Who has made something ready since this was asked last.
     pub(crate) fn take_fed(&self) -> Fed {
-        std::mem::take(&mut lock(&self.inbox).fed)
+        std::mem::take(&mut self.inbox.hold().fed)
     }
 
     /// Lets the driver sleep although something may be ready, until something more is, or the lookout
     /// wakes it. False if there is no lookout.
     #[must_use]
     pub(crate) fn lie_low(&self) -> bool {
-        let mut inbox = lock(&self.inbox);
+        let mut inbox = self.inbox.hold();
         // Read under the lock under which everybody is called again, after this was written.
         if !self.others.one.load(Ordering::Relaxed) {
             return false;
@@ -61,7 +61,7 @@ impl List {
 
     /// Wakes the driver if it lies low.
     fn rouse(&self) -> bool {
-        let inbox = lock(&self.inbox);
+        let inbox = self.inbox.hold();
         let low = inbox.low;
         if low {
             self.wake_or_call_with(inbox);
@@ -71,7 +71,8 @@ impl List {
 
     /// Something was made ready, and nobody is up: has somebody poll it. That is whoever lies low, on whichever
     /// list: it has polled what is here before, and goes on with it.
-    pub(super) fn wake_low_or_own(&self, inbox: MutexGuard<'_, Inbox>) {
+    #[cold]
+    pub(super) fn wake_low_or_own(&self, inbox: Held<'_, Inbox>) {
         // Read under the lock: whoever has looked at this list before, and then slept, did not lie low.
         let low = self.others.low.load(Ordering::Relaxed);
         if low == 0 || low == self.number + 1 {
@@ -90,7 +91,7 @@ impl Board {
     /// Whether a driver lies low; if so, how often that has been.
     pub(crate) fn low(&self) -> Option<u64> {
         let lows = self.others.lows.load(Ordering::Relaxed);
-        self.lists().iter().any(|list| lock(&list.inbox).low).then_some(lows)
+        self.lists().iter().any(|list| list.inbox.hold().low).then_some(lows)
     }
 
     /// Wakes whoever lies low.

@@ -4,8 +4,8 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use super::super::cell::Runnable;
 use super::super::remains::Remains;
+use super::super::sync::Padded;
 use super::super::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use super::super::sync::{Padded, lock};
 use super::List;
 
 /// What the lists of a pool have in common.
@@ -40,18 +40,29 @@ impl Others {
         self.one.load(Ordering::Relaxed) && self.up.load(Ordering::Relaxed) > 0
     }
 
+    /// Whether a driver sleeps, or lies low and will be known to sleep at once.
+    #[inline]
+    pub(super) fn may_sleep(&self) -> bool {
+        self.sleeping.load(Ordering::Relaxed) > 0 || self.low.load(Ordering::Relaxed) > 0
+    }
+
     /// Wakes a driver that sleeps, unless one that was woken still searches.
+    #[inline]
     pub(super) fn call_one(&self) {
-        if self.is_one_enough()
-            || self.sleeping.load(Ordering::Relaxed) == 0
-            // Release: pairs with the Acquire of the one that searches.
-            || self.searching.swap(true, Ordering::Release)
-        {
+        if self.sleeping.load(Ordering::Relaxed) > 0 && !self.is_one_enough() {
+            self.call_sleeper();
+        }
+    }
+
+    #[cold]
+    fn call_sleeper(&self) {
+        // Release: pairs with the Acquire of the one that searches.
+        if self.searching.swap(true, Ordering::Release) {
             return;
         }
         let lists = self.lists.get().into_iter().flatten().filter_map(Weak::upgrade);
         for list in lists {
-            let mut inbox = lock(&list.inbox);
+            let mut inbox = list.inbox.hold();
             if list.wake_up(&mut inbox) {
                 list.called.store(true, Ordering::Relaxed);
                 let waker = inbox.waker.clone();

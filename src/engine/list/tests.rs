@@ -5,6 +5,7 @@ use std::task::Poll;
 use super::super::cell::{self, Cell, Errand, Polled};
 use super::super::run::End;
 use super::super::stubs::{Bell, errand};
+use super::super::sync::lock;
 use super::*;
 
 /// A future that waits for ever.
@@ -50,7 +51,7 @@ impl Trial {
     fn poll_all(&self, driver: usize) -> usize {
         let mut polls = 0;
         while let Some(cell) = self.list(driver).next(None) {
-            assert_eq!(cell::poll(&cell, |poll| poll().unwrap_or(None)), Polled::Waits);
+            assert_eq!(cell::poll(&cell, |_| End::Panicked), Polled::Waits);
             polls += 1;
         }
         polls
@@ -159,9 +160,9 @@ fn a_place_is_used_again_and_has_a_new_seat() {
     assert_eq!(list.next(None).expect("it is ready").header().index(), 0);
     assert!(!Arc::ptr_eq(&seat, &list.seat(0)));
     list.remove(&first);
-    assert!(lock(&list.state).cells[0].is_some(), "the place is another's");
+    assert!(list.state.hold().cells[0].is_some(), "the place is another's");
     list.remove(&second);
-    assert!(lock(&list.state).cells[1].is_none());
+    assert!(list.state.hold().cells[1].is_none());
 }
 
 #[test]
@@ -184,10 +185,10 @@ fn an_empty_list_gives_its_memory_back_if_it_was_long() {
         trial.add(0, count);
         assert_eq!(trial.poll_all(0), count);
         assert!(trial.sleep(0) && !trial.rise(0));
-        assert_eq!(lock(&trial.list(0).state).cells.len(), count, "they wait");
+        assert_eq!(trial.list(0).state.hold().cells.len(), count, "they wait");
         (0..count).for_each(|index| drop(trial.list(0).next(Some(index as u32))));
         assert!(trial.sleep(0));
-        assert_eq!(lock(&trial.list(0).state).cells.len(), kept);
+        assert_eq!(trial.list(0).state.hold().cells.len(), kept);
     }
 }
 
@@ -217,10 +218,10 @@ fn a_cell_that_is_over_is_not_woken() {
     let trial = Trial::new();
     trial.add(0, 1);
     let cell = trial.list(0).next(None).expect("it is ready");
-    assert_eq!(cell::poll(&cell, |poll| poll().unwrap_or(None)), Polled::Waits);
+    assert_eq!(cell::poll(&cell, |_| End::Panicked), Polled::Waits);
     assert_eq!(cell::abandon(&cell), End::Cancelled);
     cell.header().wake();
-    assert!(lock(&trial.list(0).inbox).woken.is_empty());
+    assert!(trial.list(0).inbox.hold().woken.is_empty());
 }
 
 #[test]
@@ -235,11 +236,10 @@ fn a_cell_that_leaves_goes_back_to_its_stock() {
 
 #[test]
 fn a_waker_may_be_kept_or_used_up() {
-    let trial = Trial::new();
-    trial.add(0, 1);
-    let cell = trial.list(0).next(None).expect("it is ready");
-    assert_eq!(cell::poll(&cell, |poll| poll().unwrap_or(None)), Polled::Waits);
-    cell.waker().wake();
+    let (trial, cell) = (Trial::new(), Cell::new(waits()));
+    trial.list(0).add(&mut vec![Arc::clone(&cell) as _]);
+    assert_eq!(trial.poll_all(0), 1);
+    Waker::from(cell).wake();
     assert_eq!(trial.poll_all(0), 1);
     trial.board.wake_all();
     assert_eq!(trial.poll_all(0), 1);

@@ -69,12 +69,12 @@ fn of_two_that_step_back_at_once_one_goes_on() {
 fn everybody_helps_when_the_one_is_stuck() {
     explore(|| {
         let (board, event) = (Board::new(2), Event::default());
-        let (alarm, inside) = (Arc::new(Alarm::default()), Arc::new(AtomicUsize::new(0)));
+        let alarm = Arc::new(Alarm::default());
         let Job::Bare(cell) = bare(event.clone()) else { unreachable!("it has no handle") };
         let (stuck, helper) = (Arc::clone(board.list(0)), Arc::clone(board.list(1)));
         stuck.rise(Waker::noop());
         stuck.add(&mut vec![cell]);
-        assert_eq!(wakes::poll_ready(&stuck, &inside), 0);
+        assert_eq!(wakes::poll_ready(&stuck), 0);
         helper.rise(&Waker::from(Arc::clone(&alarm)));
         assert!(helper.sleep(&board));
         board.set_one(true);
@@ -117,8 +117,7 @@ fn one_that_lies_low_gets_up_when_everybody_helps() {
 fn one_that_lies_low_gets_up_for_what_is_made_ready_or_for_the_lookout() {
     explore(|| {
         let (board, alarm, event) = left_to_the_first();
-        let inside = Arc::new(AtomicUsize::new(0));
-        assert_eq!(wakes::poll_ready(board.list(0), &inside), 0);
+        assert_eq!(wakes::poll_ready(board.list(0)), 0);
         let waker = thread::spawn(move || event.happen());
         let low = board.list(0).lie_low();
         assert!(low, "there is a lookout");
