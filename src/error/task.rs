@@ -141,7 +141,12 @@ impl Error for JoinError {
 /// assert_eq!(receiver.recv()?, "out of paper");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct TaskPanic {
+pub struct TaskPanic(
+    /// In a box, because room for it is kept wherever the outcome of a task goes, and seldom used.
+    Box<Details>,
+);
+
+struct Details {
     /// In a lock, because it need not be `Sync`, and errors that are not are hard to pass on.
     payload: Mutex<Box<dyn Any + Send>>,
     message: Cow<'static, str>,
@@ -155,8 +160,9 @@ impl TaskPanic {
         worker: &str,
         location: Option<&'static Location<'static>>,
     ) -> Self {
-        let message = message(&*payload);
-        TaskPanic { payload: Mutex::new(payload), message, worker: worker.to_owned(), location }
+        let (message, worker) = (message(&*payload), worker.to_owned());
+        let payload = Mutex::new(payload);
+        TaskPanic(Box::new(Details { payload, message, worker, location }))
     }
 
     /// A panic that was caught on the calling thread.
@@ -179,7 +185,7 @@ impl TaskPanic {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn message(&self) -> &str {
-        &self.message
+        &self.0.message
     }
 
     /// Looks at what the task panicked with, for panics that carry more than a message
@@ -197,7 +203,7 @@ impl TaskPanic {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn with_payload<R>(&self, look: impl FnOnce(&(dyn Any + Send)) -> R) -> R {
-        look(&**self.payload.lock().unwrap_or_else(PoisonError::into_inner))
+        look(&**self.0.payload.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// What the task panicked with, to keep.
@@ -215,7 +221,7 @@ impl TaskPanic {
     /// ```
     #[doc(alias = "into_panic")]
     pub fn into_payload(self) -> Box<dyn Any + Send> {
-        self.payload.into_inner().unwrap_or_else(PoisonError::into_inner)
+        self.0.payload.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Lets the panic go on in the calling thread. Rust does not print it again.
@@ -249,7 +255,7 @@ impl TaskPanic {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn worker(&self) -> &str {
-        &self.worker
+        &self.0.worker
     }
 
     /// The line of code that submitted the task, if it is known. Rust prints the line that
@@ -264,7 +270,7 @@ impl TaskPanic {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn location(&self) -> Option<&'static Location<'static>> {
-        self.location
+        self.0.location
     }
 }
 
@@ -280,16 +286,16 @@ impl fmt::Debug for TaskPanic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TaskPanic")
             .field("message", &self.message())
-            .field("worker", &self.worker)
-            .field("location", &self.location)
+            .field("worker", &self.0.worker)
+            .field("location", &self.0.location)
             .finish_non_exhaustive()
     }
 }
 
 impl fmt::Display for TaskPanic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a task panicked on {}: {}", self.worker, self.message())?;
-        match self.location {
+        write!(f, "a task panicked on {}: {}", self.worker(), self.message())?;
+        match self.location() {
             Some(location) => write!(f, " (submitted at {location})"),
             None => Ok(()),
         }
