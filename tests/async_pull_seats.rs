@@ -22,7 +22,9 @@ fn all_places_are_used_if_there_are_items_for_them() {
         stop.have_come(1).await;
         stop.open();
         each.await.unwrap().unwrap();
-        assert_eq!(drained(&pool).await.accepted, PLACES.into(), "a seat for each place");
+        // The one that went on with another item may have begun anew, with another driver.
+        let seats = drained(&pool).await.accepted;
+        assert!((PLACES.into()..=u64::from(PLACES) + 1).contains(&seats), "{seats} for each place");
     });
 }
 

@@ -2,9 +2,10 @@
 //!
 //! A *seat* is a future of the pool that takes an item, drives the future that the function makes of it,
 //! and takes the next. It holds one place for as long as there are items, and gives it up if others wait
-//! for one. The first seat has the pool begin with a [`Bunch`] more as soon as it has got an item, one of
-//! these does the same, and so on until the capacity is reached. Only one seat waits for an item; the others
-//! that find none are gone, and their places are free.
+//! for one. It also does so, and begins anew, if its driver sleeps because another is enough. The first seat
+//! has the pool begin with a [`Bunch`] more as soon as it has got an item, one of these does the same, and so
+//! on until the capacity is reached. Only one seat waits for an item; the others that find none are gone, and
+//! their places are free.
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
@@ -19,7 +20,7 @@ use super::bunch::Bunch;
 use super::futures::{Futures, Job};
 use super::runtime::goes_on;
 use super::source::PollItems;
-use crate::engine::{Engine, Patience, Work, contain, leave_seat};
+use crate::engine::{Engine, Patience, Work, contain, is_away, leave_seat};
 use crate::error::{JoinError, TaskPanic};
 
 /// Where results go.
@@ -193,6 +194,11 @@ where
         self.engine.has_queued_more_than(self.queued.load(Ordering::Relaxed))
     }
 
+    /// Whether a seat begins anew with the driver that polls it.
+    fn begins_anew(&self) -> bool {
+        is_away() && !lock(&self.items).over
+    }
+
     /// Has every seat dropped.
     pub(super) fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
@@ -357,7 +363,7 @@ where
                 if !*this.own {
                     leave_seat();
                 }
-                if !*this.own && pull.is_in_the_way() {
+                if !*this.own && (pull.is_in_the_way() || pull.begins_anew()) {
                     // It comes again when its turn has come; a closed pool has none for it.
                     drop(pull.engine.submit(pull.job(), Patience::Until(None)));
                     return Poll::Ready(());

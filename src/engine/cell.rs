@@ -21,7 +21,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Context, Poll, Wake, Waker};
 
 use super::list::List;
-use super::polling::set_place;
+use super::polling::{is_away, set_place};
 use super::run::{Counts, End, contain};
 use super::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use super::sync::{Mutex, Place, lock};
@@ -86,6 +86,10 @@ pub(crate) struct FromStock<F>(Weak<Stock<F>>);
 
 impl<F: Send> Keeps<F> for FromStock<F> {
     fn keep(cell: Arc<Cell<F, Self>>) -> Option<Arc<Cell<F, Self>>> {
+        // Whoever polled it does not take from this stock, and its own driver sleeps.
+        if is_away() {
+            return Some(cell);
+        }
         let Some(stock) = cell.stock.0.upgrade() else { return Some(cell) };
         lock(&stock).push(cell);
         None

@@ -236,6 +236,12 @@ impl List {
         Arc::clone(state.seats.entry(index).or_default())
     }
 
+    /// Whether one driver is to poll what is on all lists.
+    #[inline]
+    pub(crate) fn is_for_one(&self) -> bool {
+        self.others.one.load(Ordering::Relaxed)
+    }
+
     /// Whether a cell may have a seat. Whoever polls it knows of its own.
     #[inline]
     pub(crate) fn is_seated(&self) -> bool {

@@ -89,7 +89,7 @@ pub(crate) use self::{
     driver::{Begin, Driver, Drives, Turn},
     entry::Departure,
     list::{Board, List},
-    polling::{leave_seat, polls_are_short},
+    polling::{is_away, leave_seat, polls_are_short},
     rested::Rested,
     watched::Watched,
 };

@@ -37,18 +37,23 @@ enum Current {
 /// Of what is polled.
 #[derive(Clone, Copy)]
 struct Details {
+    /// The number of the driver that polls.
+    driver: u32,
     /// The number of the cell's list, and its index there. They are set before each poll: to hold the cell
     /// itself would cost two counts.
     list: u32,
     index: u32,
     /// It may have a seat.
     seated: bool,
+    /// See [`is_away`].
+    away: bool,
     /// Polls are known to be short.
     short: bool,
 }
 
 impl Details {
-    const NONE: Self = Details { list: 0, index: 0, seated: false, short: false };
+    const NONE: Self =
+        Details { driver: 0, list: 0, index: 0, seated: false, away: false, short: false };
 }
 
 /// While it lives, the thread polls for somebody. What was there before comes back with its end.
@@ -59,7 +64,9 @@ impl Polls {
     /// For the driver with this number.
     pub(crate) fn cells_of(board: &Arc<Board>, driver: usize) -> Self {
         let polls = Polls::begin(Current::Listed { board: Arc::clone(board), driver });
-        set_short(board.list(driver).tempo.is_short());
+        let short = board.list(driver).tempo.is_short();
+        DETAILS
+            .with(|details| details.set(Details { driver: driver as u32, short, ..Details::NONE }));
         polls
     }
 
@@ -86,8 +93,12 @@ fn with_current<R>(look: impl FnOnce(&Current) -> R) -> Option<R> {
 #[inline]
 pub(super) fn set_place(header: &Header) {
     if let Some(home) = header.home() {
-        let (list, index, seated) = (home.number() as u32, header.index(), home.is_seated());
-        DETAILS.with(|details| details.set(Details { list, index, seated, ..details.get() }));
+        let (list, index) = (home.number() as u32, header.index());
+        DETAILS.with(|details| {
+            let before = details.get();
+            let (seated, away) = (home.is_seated(), before.driver != list && home.is_for_one());
+            details.set(Details { list, index, seated, away, ..before });
+        });
     }
 }
 
@@ -153,6 +164,13 @@ pub(crate) fn current_driver() -> Option<usize> {
         Current::TakenIn(_) => None,
     })
     .flatten()
+}
+
+/// Whether the cell that the calling thread polls, or has polled last, is at home with a driver that sleeps
+/// because another one is enough. Each poll there takes a detour, so whatever can begin anew should.
+#[inline]
+pub(crate) fn is_away() -> bool {
+    DETAILS.try_with(Cell::get).is_ok_and(|details| details.away)
 }
 
 /// Whether polls are known to be short where the calling thread polls, so that one may do more at a time.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::super::crew::Acts;
 use super::super::list::List;
-use super::super::polling::{current_driver, leave_seat};
+use super::super::polling::{current_driver, is_away, leave_seat};
 use super::super::run::End;
 use super::{Begin, Drives};
 use crate::engine::Engine;
@@ -19,6 +19,10 @@ impl<W: Drives> Engine<W> {
         // The list of whoever polls, not of the cell: the cell's own driver may be lost by now, and nobody
         // would look for what is put there.
         let Some(driver) = current_driver() else { return Err(End::Completed) };
+        // The next one begins with whoever polls.
+        if is_away() {
+            return Err(End::Completed);
+        }
         let list = self.work.board().list(driver);
         match fits(self.next_in_place(list)?) {
             Ok(next) => {

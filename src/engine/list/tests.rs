@@ -3,6 +3,7 @@ mod one;
 use std::task::Poll;
 
 use super::super::cell::{self, Cell, Errand, Polled};
+use super::super::polling::Polls;
 use super::super::run::End;
 use super::super::stubs::{Bell, errand};
 use super::super::sync::lock;
@@ -232,6 +233,21 @@ fn a_cell_that_leaves_goes_back_to_its_stock() {
     assert!(lock(&stock).is_empty());
     drop(trial.list(0).next(Some(0)));
     assert_eq!(lock(&stock).len(), 1);
+}
+
+#[test]
+fn a_cell_that_ends_away_from_its_driver_is_not_kept_for_it() {
+    for (driver, one, kept) in [(0, true, 1), (1, true, 0), (1, false, 1)] {
+        let (board, stock) = (Arc::new(Board::new(2)), Arc::default());
+        let ends = errand(|_| Poll::Ready(End::Completed));
+        board.list(0).add(&mut vec![Cell::from_stock(&stock, ends)]);
+        board.set_one(one);
+        let _polls = Polls::cells_of(&board, driver);
+        let cell = board.list(0).next(None).expect("it is ready");
+        assert_eq!(cell::poll(&cell, |_| End::Panicked), Polled::Ended(End::Completed));
+        board.list(0).remove(&cell);
+        assert_eq!(lock(&stock).len(), kept, "by driver {driver}, one: {one}");
+    }
 }
 
 #[test]

@@ -126,6 +126,33 @@ fn only_a_driver_goes_on_in_place() {
 }
 
 #[test]
+fn a_cell_goes_on_where_it_is_at_home_or_everybody_helps() {
+    for (polled_by, one, goes_on) in [(0, true, true), (1, true, false), (1, false, true)] {
+        let engine = engine(2, 2);
+        let mut drivers = [driver(&engine), driver(&engine)];
+        let (its, went_on) = (Arc::clone(&engine), Arc::new(AtomicUsize::new(0)));
+        let (seen, mut polls) = (Arc::clone(&went_on), 0);
+        let future = errand(move |context| {
+            polls += 1;
+            if polls == 1 {
+                context.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            push(&its, 1);
+            let next = its.go_on(Ok::<_, Arc<dyn Runnable>>);
+            seen.store(1 + usize::from(next.is_ok()), Ordering::Relaxed);
+            Poll::Ready(next.err().unwrap_or(End::Counted))
+        });
+        engine.lock().line.push(Cell::new(future));
+        assert_eq!(short_turn(&mut drivers[0], 1), Turn::Yield);
+        engine.work.board().set_one(one);
+        let _ = short_turn(&mut drivers[polled_by], 1);
+        let went_on = went_on.load(Ordering::Relaxed);
+        assert_eq!(went_on, 1 + usize::from(goes_on), "polled by {polled_by}, one: {one}");
+    }
+}
+
+#[test]
 fn what_a_cell_cannot_go_on_with_is_begun_beside_it() {
     let engine = engine(2, 1);
     let (mut home, mut helper) = (driver(&engine), driver(&engine));
