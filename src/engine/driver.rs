@@ -184,7 +184,7 @@ impl<W: Drives> Driver<W> {
 
     /// Goes to sleep if another driver is up and one is enough.
     fn steps_back(&mut self) -> bool {
-        if self.unknown || !self.list.is_spare() {
+        if self.unknown || !self.list.is_spare(self.engine.work.board()) {
             return false;
         }
         // From here on it is called for new tasks, so it must not sleep if it is needed after all.

@@ -14,6 +14,7 @@ mod low;
 mod others;
 mod ready;
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::task::Waker;
@@ -209,9 +210,18 @@ impl List {
         self.others.sleeping.load(Ordering::Relaxed) > 0 && !self.others.one.load(Ordering::Relaxed)
     }
 
-    /// Whether this driver should sleep because another one is up, and one is enough.
-    pub(crate) fn is_spare(&self) -> bool {
-        self.others.one.load(Ordering::Relaxed) && self.others.up.load(Ordering::Relaxed) > 1
+    /// Whether this driver should sleep because another one is up, and one is enough. Whoever has most goes on:
+    /// what the others have takes a detour from then on, or begins anew.
+    pub(crate) fn is_spare(&self, board: &Board) -> bool {
+        self.is_for_one()
+            && self.others.up.load(Ordering::Relaxed) > 1
+            && board.lists().iter().any(|other| other.rank() > self.rank())
+    }
+
+    /// A list with more cells is above one with fewer, and of two that are equal the first one.
+    fn rank(&self) -> (usize, Reverse<usize>) {
+        let state = self.state.hold();
+        (state.cells.len() - state.vacant.len(), Reverse(self.number))
     }
 
     /// Lets the driver sleep although something may be ready, if another one is up: that one looks at

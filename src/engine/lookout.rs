@@ -62,6 +62,8 @@ const MOST_AT_ONCE: u64 = 8;
 pub(crate) struct Tempo {
     polls: AtomicU64,
     naps: AtomicU64,
+    /// What `polls` was when the lookout looked last.
+    looked: AtomicU64,
     /// How long a poll takes with all that belongs to it, in the mean; zero if that is unknown.
     nanos: AtomicU32,
 }
@@ -93,6 +95,11 @@ impl Tempo {
         self.nanos.store(mean as u32, Ordering::Relaxed);
     }
 
+    /// Whether it has polled anything since the lookout looked last.
+    fn has_moved(&self) -> bool {
+        self.polls.load(Ordering::Relaxed) != self.looked.load(Ordering::Relaxed)
+    }
+
     /// Whether polls are known to be short.
     #[inline]
     pub(crate) fn is_short(&self) -> bool {
@@ -111,7 +118,7 @@ struct Seen {
     /// Polls and naps of all drivers so far.
     polls: u64,
     naps: u64,
-    /// Those that have polled something find that polls are short.
+    /// Those that have polled something of late find that polls are short.
     short: bool,
     /// .. and even shorter than that.
     tiny: bool,
@@ -300,13 +307,20 @@ fn watch<W: Drives>(engine: &Weak<Engine<W>>, lookout: &mut Lookout) -> bool {
 impl<W: Drives> Engine<W> {
     fn seen(&self) -> Seen {
         let board = self.work().board();
+        let tempi = || board.lists().iter().map(|list| &*list.tempo);
         let mut seen = Seen { short: true, tiny: true, ..Seen::default() };
-        for tempo in board.lists().iter().map(|list| &list.tempo) {
+        // One that sleeps knows how long polls took when others got in its way. It is asked only if nobody
+        // has polled anything of late.
+        let all_rest = tempi().all(|tempo| !tempo.has_moved());
+        for tempo in tempi() {
             let polls = tempo.polls.load(Ordering::Relaxed);
             seen.polls += polls;
             seen.naps += tempo.naps.load(Ordering::Relaxed);
-            seen.short &= polls == 0 || tempo.is_short();
-            seen.tiny &= polls == 0 || tempo.is_below(TINY_NANOS);
+            if tempo.has_moved() || (all_rest && polls > 0) {
+                seen.short &= tempo.is_short();
+                seen.tiny &= tempo.is_below(TINY_NANOS);
+            }
+            tempo.looked.store(polls, Ordering::Relaxed);
         }
         seen.low = board.low();
         seen.behind = board.is_up() && (board.has_ready() || self.is_wanted());

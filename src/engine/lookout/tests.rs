@@ -263,12 +263,18 @@ fn what_all_drivers_have_done_is_seen() {
     second.note(1, Duration::from_millis(1));
     assert!(!engine.seen().short, "those of the other one were long");
     assert!(!engine.seen().tiny);
+    first.count_polls(1);
+    let seen = engine.seen();
+    assert!(seen.short && seen.tiny, "that one has not polled anything since");
+    first.count_polls(1);
+    second.count_polls(1);
+    assert!(!engine.seen().short, "both have");
     first.note(1, Duration::from_millis(1));
     assert!(!engine.seen().short, "all were long");
     first.count_nap();
     (0..2).for_each(|_| second.count_nap());
     let seen = engine.seen();
-    assert_eq!((seen.polls, seen.naps), (7, 3));
+    assert_eq!((seen.polls, seen.naps), (10, 3));
 }
 
 #[test]
