@@ -438,3 +438,6 @@ impl<F: Errand + 'static, K: Keeps<F> + 'static> Wake for Cell<F, K> {
         self.header.wake();
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -227,6 +227,32 @@ fn a_cell_has_its_own_seat_whoever_polls_it() {
 }
 
 #[test]
+fn a_cell_leaves_a_seat_that_it_took_in_an_earlier_turn() {
+    let engine = engine(1, 1);
+    let mut driver = driver(&engine);
+    let seats: Arc<Mutex<Vec<Arc<Seat>>>> = Arc::default();
+    let (seen, mut polls) = (Arc::clone(&seats), 0);
+    let future = errand(move |context| {
+        polls += 1;
+        if polls == 2 {
+            leave_seat();
+        }
+        seen.lock().unwrap().extend(current_seat());
+        if polls == 2 {
+            return Poll::Ready(End::Completed);
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    });
+    engine.lock().line.push(Cell::new(future));
+    assert_eq!(short_turn(&mut driver, 1), Turn::Yield);
+    assert_eq!(short_turn(&mut driver, 10), Turn::Sleep);
+    let seats = seats.lock().unwrap();
+    let [first, second] = &seats[..] else { panic!("it sat down twice") };
+    assert!(!Arc::ptr_eq(first, second));
+}
+
+#[test]
 fn what_goes_on_in_place_has_a_seat_of_its_own() {
     let engine = engine(1, 1);
     let mut driver = driver(&engine);

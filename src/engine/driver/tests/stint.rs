@@ -203,3 +203,32 @@ fn eight_short_polls_share_a_budget_and_long_ones_have_one_each() {
     assert_eq!(short, [0, 8, 16]);
     assert!((0..7).all(|_| begins(false)));
 }
+
+#[test]
+#[cfg(feature = "tokio")]
+fn what_is_polled_knows_of_the_last_stride_whether_polls_are_short() {
+    use super::super::super::polling::polls_are_short;
+
+    let engine = engine(1, 10);
+    let mut driver = driver(&engine);
+    let (list, seen) = (Arc::clone(&driver.list), Arc::new(std::sync::Mutex::new(Vec::new())));
+    let (its, mut polls) = (Arc::clone(&seen), 0);
+    let future = errand(move |context| {
+        polls += 1;
+        if polls == 1 {
+            // So short that what this driver will find does not make it long.
+            list.tempo.note(1, Duration::from_nanos(1));
+        }
+        its.lock().unwrap().push(polls_are_short());
+        if polls == POLLS_PER_REFILL + 1 {
+            return Poll::Ready(End::Completed);
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    });
+    engine.lock().line.push(Cell::new(future));
+    driver.times = (Duration::MAX, Duration::MAX);
+    assert_eq!(turn(&mut driver), Turn::Sleep);
+    let seen = seen.lock().unwrap();
+    assert_eq!(seen.iter().position(|short| *short), Some(POLLS_PER_REFILL));
+}
