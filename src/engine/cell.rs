@@ -1,45 +1,21 @@
 //! A cell: a future that a driver runs, and the waker of that future in one.
 //!
-//! | state   | it is                                   | becomes                                  |
-//! |---------|-----------------------------------------|------------------------------------------|
-//! | Ready   | in its list's queue, or about to be     | Polling, by whoever takes it out         |
-//! | Polling | being polled                            | Waiting; Again if it was woken meanwhile |
-//! | Again   | being polled, and to be polled again    | Ready                                    |
-//! | Waiting | nobody's, until it is woken             | Ready                                    |
-//! | Over    | ended or dropped: to wake it does nothing | Ready, if it is used again             |
-//!
-//! Only whoever made it Polling touches its future from there on, so it is polled by one driver at a time,
-//! although any of them may do it. If it is given up meanwhile, it becomes Over, and whoever polls it
-//! drops the future after that.
+//! Only whoever made it Polling touches its future from there on: see [`header`].
+
+mod header;
 
 use std::any::Any;
 use std::future::Future;
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::pin::Pin;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Wake, Waker};
 
-use super::list::List;
+pub(crate) use self::header::Header;
 use super::polling::{is_away, set_place};
 use super::run::{Counts, End, contain};
-use super::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use super::sync::{Mutex, Place, lock};
-
-const READY: u8 = 0;
-const POLLING: u8 = 1;
-const AGAIN: u8 = 2;
-const WAITING: u8 = 3;
-const OVER: u8 = 4;
-
-/// What a driver knows of a cell.
-pub(crate) struct Header {
-    state: AtomicU8,
-    /// Where it stands in its list.
-    index: AtomicU32,
-    /// The list of the driver that began with it, for good.
-    home: OnceLock<Arc<List>>,
-}
 
 /// A future that says how it ended.
 pub(crate) trait Errand: Future<Output = End> + Send {
@@ -141,93 +117,6 @@ pub(crate) trait Runnable: Any + Send + Sync {
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
 }
 
-impl Header {
-    fn new() -> Self {
-        Header { state: AtomicU8::new(READY), index: AtomicU32::new(0), home: OnceLock::new() }
-    }
-
-    /// Gives it its place in its list.
-    pub(crate) fn settle(&self, home: &Arc<List>, index: u32) {
-        let own = self.home.get_or_init(|| Arc::clone(home));
-        debug_assert!(Arc::ptr_eq(own, home), "a cell has one home");
-        self.index.store(index, Ordering::Relaxed);
-        // Release: pairs with the Acquire of whoever wakes it, and reads where.
-        self.state.store(READY, Ordering::Release);
-    }
-
-    pub(crate) fn index(&self) -> u32 {
-        self.index.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn home(&self) -> Option<&Arc<List>> {
-        self.home.get()
-    }
-
-    /// Somebody wakes it.
-    pub(crate) fn wake(&self) {
-        let mut seen = self.state.load(Ordering::Acquire);
-        loop {
-            let next = match seen {
-                WAITING => READY,
-                POLLING => AGAIN,
-                OVER => return,
-                // Written all the same: if it were only read, whoever polls it might have gone on by
-                // then, without having seen what the waker's owner did before.
-                same => same,
-            };
-            // Release: what the waker's owner did is there for whoever polls. Acquire: pairs with
-            // the Release in `settle`.
-            let done = self.state.compare_exchange(seen, next, Ordering::AcqRel, Ordering::Acquire);
-            match done {
-                Ok(WAITING) => break,
-                Ok(_) => return,
-                Err(other) => seen = other,
-            }
-        }
-        if let Some(home) = self.home.get() {
-            home.push_ready(self.index());
-        }
-    }
-
-    /// False if it is not to be polled: it was lost with its driver after it had become ready.
-    #[must_use]
-    fn begin_poll(&self) -> bool {
-        // Acquire: pairs with the Release in `wake`, and of whoever touched the future before.
-        self.change(READY, POLLING)
-    }
-
-    /// True if it was in the first of these states.
-    fn change(&self, from: u8, to: u8) -> bool {
-        self.state.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
-    }
-
-    /// Ends a poll after which the future waits, unless it was woken meanwhile. None if it is over.
-    #[must_use]
-    fn end_poll(&self) -> Option<Polled> {
-        if self.change(POLLING, WAITING) {
-            return Some(Polled::Waits);
-        }
-        self.change(AGAIN, READY).then_some(Polled::Again)
-    }
-
-    /// Ends a poll after which it may be polled at once. False if it is over.
-    #[must_use]
-    fn end_held(&self) -> bool {
-        self.change(POLLING, READY) || self.change(AGAIN, READY)
-    }
-
-    fn set_over(&self) {
-        self.state.store(OVER, Ordering::Release);
-    }
-
-    /// It is over. True if nobody polled it, and nobody has given it up before.
-    #[must_use]
-    fn give_up(&self) -> bool {
-        // Acquire: of whoever touched the future before.
-        matches!(self.state.swap(OVER, Ordering::AcqRel), READY | WAITING)
-    }
-}
-
 /// What came of a poll.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Polled {
@@ -286,7 +175,7 @@ impl<F: Errand + 'static> Cell<F, FromStock<F>> {
         // SAFETY: it is Over, and came from the stock. Nobody gives up what lies there, and nobody polls it:
         // it is Ready only from here on.
         cell.body.with_mut(|place| unsafe { *place = Some(body) });
-        cell.header.state.store(READY, Ordering::Release);
+        cell.header.set_ready();
         cell
     }
 }
@@ -367,7 +256,8 @@ impl<F: Errand + 'static, K: Keeps<F> + 'static> Runnable for Cell<F, K> {
             return Polled::Waits;
         }
         set_place(header);
-        // SAFETY: as above; whoever clones the waker counts one more.
+        // SAFETY: what it is read from is there for longer, and neither of the two is dropped. Whoever
+        // clones the waker counts one more.
         let waker = ManuallyDrop::new(Waker::from(unsafe { std::ptr::read(&raw const *this) }));
         // SAFETY: it is Polling by this thread, until `end_poll` or `set_over`.
         let end = match unsafe { this.poll_body(&mut Context::from_waker(&waker)) } {

@@ -6,6 +6,7 @@
 mod begun;
 mod in_place;
 mod low;
+mod next;
 mod stint;
 
 use std::sync::Arc;
@@ -212,49 +213,6 @@ impl<W: Drives> Driver<W> {
         // Something has come meanwhile, so it is not idle.
         self.refill(context, Has::Ready);
         None
-    }
-
-    #[inline]
-    fn next(&mut self, ended: Option<u32>) -> Option<Arc<dyn Runnable>> {
-        let next = match self.helps {
-            false => self.list.next(ended).or_else(|| self.steal()),
-            true => self.next_or_others(ended),
-        };
-        if next.is_some() {
-            self.list.stop_searching();
-        }
-        next
-    }
-
-    #[cold]
-    fn next_or_others(&mut self, ended: Option<u32>) -> Option<Arc<dyn Runnable>> {
-        self.others_turn = !self.others_turn;
-        if self.others_turn
-            && let Some(theirs) = self.steal()
-        {
-            ended.into_iter().for_each(|index| self.list.retire(index));
-            return Some(theirs);
-        }
-        self.list.next(ended).or_else(|| self.steal())
-    }
-
-    fn steal(&self) -> Option<Arc<dyn Runnable>> {
-        self.engine.work.board().steal(self.list.number())
-    }
-
-    /// Sees whether another driver needs help, because it is stuck in a poll, or sleeps although
-    /// something is ready. It gets every other poll then: this one's own list may never be empty.
-    fn look_around(&mut self, now: Instant) {
-        if now - self.looked < self.look_every {
-            return;
-        }
-        self.looked = now;
-        let board = self.engine.work.board();
-        let others = board.lists().iter().zip(&mut self.seen);
-        let others = others.filter(|(list, _)| list.number() != self.list.number());
-        self.helps = others.fold(false, |helps, (list, seen)| {
-            helps | (list.tempo.has_not_moved(seen) && list.has_ready())
-        });
     }
 
     /// Polls a cell. If it has ended and is one of its own, it has still to leave the list.

@@ -13,14 +13,13 @@ mod board;
 mod low;
 mod others;
 mod ready;
+mod state;
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::task::Waker;
 
 use super::cell::Runnable;
-use super::fetch::{fetch, fetch_line};
 use super::latch::{Held, Latch};
 use super::lookout::Tempo;
 use super::seat::Seat;
@@ -30,7 +29,7 @@ use super::sync::atomic::{AtomicBool, Ordering};
 pub(crate) use self::board::Board;
 pub(crate) use self::low::Fed;
 use self::others::Others;
-use self::ready::Ready;
+use self::state::State;
 
 /// See the module's first lines.
 pub(crate) struct List {
@@ -44,16 +43,6 @@ pub(crate) struct List {
     seated: AtomicBool,
     pub(super) tempo: Padded<Tempo>,
     others: Arc<Others>,
-}
-
-#[derive(Default)]
-struct State {
-    /// Everything the driver has begun with and that has not ended.
-    cells: Vec<Option<Arc<dyn Runnable>>>,
-    vacant: Vec<u32>,
-    ready: Ready,
-    /// The seats of those that have taken others in.
-    seats: HashMap<u32, Arc<Seat>>,
 }
 
 #[derive(Default)]
@@ -370,31 +359,6 @@ impl List {
             (true, false) => others.fetch_sub(1, Ordering::Relaxed) - 1,
             _ => others.load(Ordering::Relaxed),
         }
-    }
-}
-
-impl State {
-    /// Has the next cell but one fetched, and what leads to those after it.
-    fn fetch_ahead(&self) {
-        let slot = |others| self.cells.get(self.ready.ahead(others)? as usize);
-        if let Some(Some(cell)) = slot(1) {
-            fetch(Arc::as_ptr(cell));
-        }
-        if let Some(slot) = slot(4) {
-            fetch_line(slot);
-        }
-    }
-
-    #[must_use]
-    fn remove(&mut self, index: u32) -> Option<Arc<dyn Runnable>> {
-        let cell = self.cells[index as usize].take();
-        if cell.is_some() {
-            self.vacant.push(index);
-            if !self.seats.is_empty() {
-                self.seats.remove(&index);
-            }
-        }
-        cell
     }
 }
 

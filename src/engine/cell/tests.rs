@@ -1,3 +1,5 @@
+use std::sync::OnceLock;
+
 use super::super::stubs::errand;
 use super::*;
 

@@ -1,0 +1,44 @@
+//! What a list holds: its cells, and which of them are ready.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::super::cell::Runnable;
+use super::super::fetch::{fetch, fetch_line};
+use super::super::seat::Seat;
+use super::ready::Ready;
+
+#[derive(Default)]
+pub(super) struct State {
+    /// Everything the driver has begun with and that has not ended.
+    pub(super) cells: Vec<Option<Arc<dyn Runnable>>>,
+    pub(super) vacant: Vec<u32>,
+    pub(super) ready: Ready,
+    /// The seats of those that have taken others in.
+    pub(super) seats: HashMap<u32, Arc<Seat>>,
+}
+
+impl State {
+    /// Has the next cell but one fetched, and what leads to those after it.
+    pub(super) fn fetch_ahead(&self) {
+        let slot = |others| self.cells.get(self.ready.ahead(others)? as usize);
+        if let Some(Some(cell)) = slot(1) {
+            fetch(Arc::as_ptr(cell));
+        }
+        if let Some(slot) = slot(4) {
+            fetch_line(slot);
+        }
+    }
+
+    #[must_use]
+    pub(super) fn remove(&mut self, index: u32) -> Option<Arc<dyn Runnable>> {
+        let cell = self.cells[index as usize].take();
+        if cell.is_some() {
+            self.vacant.push(index);
+            if !self.seats.is_empty() {
+                self.seats.remove(&index);
+            }
+        }
+        cell
+    }
+}
