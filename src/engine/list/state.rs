@@ -20,6 +20,7 @@ pub(super) struct State {
 
 impl State {
     /// Has the next cell but one fetched, and what leads to those after it.
+    #[inline]
     pub(super) fn fetch_ahead(&self) {
         let slot = |others| self.cells.get(self.ready.ahead(others)? as usize);
         if let Some(Some(cell)) = slot(1) {
@@ -30,6 +31,7 @@ impl State {
         }
     }
 
+    #[inline]
     #[must_use]
     pub(super) fn remove(&mut self, index: u32) -> Option<Arc<dyn Runnable>> {
         let cell = self.cells[index as usize].take();
