@@ -218,6 +218,12 @@ fn a_future_that_panics_elsewhere_while_its_driver_is_lost_is_counted_once() {
             runtime.block_on(stop.have_come(20));
             stop.let_pass(2);
             first.await_waiting(1);
+            // If a thread of tokio has taken both drivers out of the queue, and is kept by the first, it
+            // wakes nobody for the second. Whatever happens on the runtime then does.
+            eventually("another driver helps", || {
+                drop(runtime.spawn(async {}));
+                turn.load(Ordering::SeqCst) == 2
+            });
             second.await_waiting(1);
             first.open();
             eventually("the first has ended", || pool.stats().completed == 1);
