@@ -58,7 +58,8 @@ use crate::handle::JoinHandle;
 /// Each poll has tokio's whole budget of operations, as that of a spawned task would have; where polls are
 /// short, eight of them share it, and one that comes to its end goes on after the others.
 /// What tokio keeps with a thread stays with it here, too: a future that awaits `yield_now` goes on when that
-/// thread does, so if the next poll there blocks, it waits for the end of that.
+/// thread does, so if the next poll there blocks, it waits for the end of that. So may a driver that was woken
+/// to help, if that thread has just taken it out of the queue, and nothing else happens on the runtime.
 ///
 /// # Tasks that await tasks
 ///
