@@ -183,6 +183,18 @@ mod tests {
     }
 
     #[test]
+    fn one_that_has_just_lain_down_is_called_when_everybody_helps_again() {
+        let (board, bells) = left_to_one();
+        assert!(board.list(0).lie_low());
+        board.list(1).rise(&Waker::from(Arc::clone(&bells[1])));
+        board.others.one.store(false, Ordering::Relaxed);
+        // As if it had not been counted among those that sleep yet.
+        board.others.sleeping.store(0, Ordering::Relaxed);
+        board.list(1).push_ready(7);
+        assert_eq!(rung(&bells), [1, 0, 0], "the other one may be stuck");
+    }
+
+    #[test]
     fn if_the_one_is_not_low_any_more_the_list_wakes_its_own() {
         let (board, bells) = left_to_one();
         assert!(board.list(0).sleep(&board), "nothing is ready");
