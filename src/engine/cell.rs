@@ -3,6 +3,7 @@
 //! Only whoever made it Polling touches its future from there on: see [`header`].
 
 mod header;
+mod home;
 
 use std::any::Any;
 use std::future::Future;

@@ -221,10 +221,10 @@ impl<W: Drives> Driver<W> {
             let panic = TaskPanic::new(panic.payload, self.engine.name(), panic.origin);
             self.engine.hooks().tell_panic(panic)
         });
-        let header = cell.header();
         match polled {
             Polled::Waits => None,
             Polled::Again => {
+                let header = cell.header();
                 if let Some(home) = header.home() {
                     home.push_ready(header.index());
                 }
@@ -261,7 +261,7 @@ impl<W: Drives> Driver<W> {
     fn retire(&self, cell: &Arc<dyn Runnable>) -> Option<u32> {
         let header = cell.header();
         let (home, index) = (header.home()?, header.index());
-        let own = Arc::ptr_eq(home, &self.list);
+        let own = header.is_at_home(&self.list);
         if !own {
             home.remove(cell);
         }

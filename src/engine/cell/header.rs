@@ -12,11 +12,12 @@
 //! although any of them may do it. If it is given up meanwhile, it becomes Over, and whoever polls it
 //! drops the future after that.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use super::super::list::List;
 use super::super::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use super::Polled;
+use super::home::Home;
 
 const READY: u8 = 0;
 const POLLING: u8 = 1;
@@ -30,32 +31,41 @@ pub(crate) struct Header {
     /// Where it stands in its list.
     index: AtomicU32,
     /// The list of the driver that began with it, for good.
-    home: OnceLock<Arc<List>>,
+    home: Home,
 }
 
 impl Header {
     pub(super) fn new() -> Self {
-        Header { state: AtomicU8::new(READY), index: AtomicU32::new(0), home: OnceLock::new() }
+        Header { state: AtomicU8::new(READY), index: AtomicU32::new(0), home: Home::new() }
     }
 
     /// Gives it its place in its list.
     pub(crate) fn settle(&self, home: &Arc<List>, index: u32) {
-        let own = self.home.get_or_init(|| Arc::clone(home));
-        debug_assert!(Arc::ptr_eq(own, home), "a cell has one home");
+        self.home.set(home);
+        debug_assert!(self.is_at_home(home), "a cell has one home");
         self.index.store(index, Ordering::Relaxed);
         // Release: pairs with the Acquire of whoever wakes it, and reads where.
         self.state.store(READY, Ordering::Release);
     }
 
+    #[inline]
     pub(crate) fn index(&self) -> u32 {
         self.index.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn home(&self) -> Option<&Arc<List>> {
+    #[inline]
+    pub(crate) fn home(&self) -> Option<&List> {
         self.home.get()
     }
 
+    /// Whether that is its list.
+    #[inline]
+    pub(crate) fn is_at_home(&self, list: &Arc<List>) -> bool {
+        self.home.get().is_some_and(|home| std::ptr::eq(home, Arc::as_ptr(list)))
+    }
+
     /// Somebody wakes it.
+    #[inline]
     pub(crate) fn wake(&self) {
         let mut seen = self.state.load(Ordering::Acquire);
         loop {
