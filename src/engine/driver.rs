@@ -125,7 +125,14 @@ impl<W: Drives> Driver<W> {
     }
 
     /// Works for a while. What `budget` returns lives for one poll, or a few short ones.
-    pub(crate) fn turn<B>(&mut self, context: &Context<'_>, mut budget: impl FnMut() -> B) -> Turn {
+    pub(crate) fn turn<B>(&mut self, context: &Context<'_>, budget: impl FnMut() -> B) -> Turn {
+        self.list.tempo.set_turns(true);
+        let turn = self.work(context, budget);
+        self.list.tempo.set_turns(false);
+        turn
+    }
+
+    fn work<B>(&mut self, context: &Context<'_>, mut budget: impl FnMut() -> B) -> Turn {
         // Whoever started it and dies now is not there to be told.
         let _ = self.begun.rely();
         let engine = Arc::clone(&self.engine);

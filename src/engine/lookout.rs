@@ -12,7 +12,7 @@
 //!
 //! The lookout is there only while a pool is busy with short polls. Without it everybody helps always.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
@@ -24,6 +24,8 @@ use super::{Engine, lock};
 
 /// Polls that take less than this, in the mean, are left to one driver.
 const SHORT_NANOS: u32 = 4_000;
+/// .. and while drivers get into each other's way, those that take less than this: it may be due to that.
+const SHORT_NANOS_OF_ALL: u32 = 12_000;
 /// How often the lookout looks.
 const EVERY: Duration = Duration::from_millis(1);
 /// After so many looks at which nothing was polled it leaves.
@@ -46,11 +48,13 @@ const TINY_NANOS: u32 = 1_000;
 /// longer counts as several.
 const TINY_HOLD: u32 = 500;
 const NOT_TINY: u32 = 16;
-/// At so many looks in a row nothing was polled, although there was something to do: then the one driver is
-/// stuck. At fewer than that its thread may see to timers, or the core may have been taken away for a moment.
-const STILL_LOOKS: u32 = 3;
+/// At so many looks in a row nothing was polled, although a driver was in its turn and there was something to
+/// do: then it is stuck. At fewer than that its core may have been taken away for a moment.
+const STILL_LOOKS: u32 = 4;
+/// .. and if it was not in its turn: its thread sees to timers, and ten thousand of them take some looks.
+const RESTING_LOOKS: u32 = 12;
 /// .. or polls were long.
-const LONG_LOOKS: u32 = 2;
+const LONG_LOOKS: u32 = 4;
 /// One that lies low at so many looks is woken: the next timer may be two of them away.
 const LOW_LOOKS: u32 = 3;
 /// A stride that took longer than so many times the mean is taken for one that took so long: the
@@ -66,6 +70,8 @@ pub(crate) struct Tempo {
     looked: AtomicU64,
     /// How long a poll takes with all that belongs to it, in the mean; zero if that is unknown.
     nanos: AtomicU32,
+    /// It is in its turn.
+    turns: AtomicBool,
 }
 
 impl Tempo {
@@ -73,6 +79,11 @@ impl Tempo {
     pub(crate) fn count_polls(&self, polls: usize) {
         let so_far = self.polls.load(Ordering::Relaxed);
         self.polls.store(so_far + polls as u64, Ordering::Relaxed);
+    }
+
+    /// Its turn begins, or is over.
+    pub(crate) fn set_turns(&self, turns: bool) {
+        self.turns.store(turns, Ordering::Relaxed);
     }
 
     /// Whether nothing was polled since it was `seen`. For anybody.
@@ -120,10 +131,14 @@ struct Seen {
     naps: u64,
     /// Those that have polled something of late find that polls are short.
     short: bool,
+    /// .. or that they might be, if one polled alone.
+    perhaps: bool,
     /// .. and even shorter than that.
     tiny: bool,
     /// A driver is up, and there is something to do.
     behind: bool,
+    /// A driver is in its turn.
+    turns: bool,
     /// One lies low; how often that has been.
     low: Option<u64>,
 }
@@ -211,10 +226,14 @@ impl Lookout {
         let still = self.mode.has_one_drive() && made == 0 && seen.behind;
         self.still = if still { self.still + 1 } else { 0 };
         self.long = if seen.short { 0 } else { self.long + 1 };
-        let all_needed = self.still >= STILL_LOOKS || self.long >= LONG_LOOKS;
+        let most_still = if seen.turns { STILL_LOOKS } else { RESTING_LOOKS };
+        let all_needed = self.still >= most_still || self.long >= LONG_LOOKS;
         self.mode = match self.mode {
             _ if self.idle > IDLE_LOOKS => Mode::Leave,
-            Mode::Help { looks: 0 } if seen.short => Mode::ONE,
+            Mode::Help { looks: 0 } if seen.perhaps => {
+                self.long = 0;
+                Mode::ONE
+            }
             Mode::Help { looks } => Mode::Help { looks: looks.saturating_sub(1) },
             Mode::Leave => Mode::Leave,
             _ if all_needed => self.have_all_help(),
@@ -308,7 +327,7 @@ impl<W: Drives> Engine<W> {
     fn seen(&self) -> Seen {
         let board = self.work().board();
         let tempi = || board.lists().iter().map(|list| &*list.tempo);
-        let mut seen = Seen { short: true, tiny: true, ..Seen::default() };
+        let mut seen = Seen { short: true, perhaps: true, tiny: true, ..Seen::default() };
         // One that sleeps knows how long polls took when others got in its way. It is asked only if nobody
         // has polled anything of late.
         let all_rest = tempi().all(|tempo| !tempo.has_moved());
@@ -318,9 +337,11 @@ impl<W: Drives> Engine<W> {
             seen.naps += tempo.naps.load(Ordering::Relaxed);
             if tempo.has_moved() || (all_rest && polls > 0) {
                 seen.short &= tempo.is_short();
+                seen.perhaps &= tempo.is_below(SHORT_NANOS_OF_ALL);
                 seen.tiny &= tempo.is_below(TINY_NANOS);
             }
             tempo.looked.store(polls, Ordering::Relaxed);
+            seen.turns |= tempo.turns.load(Ordering::Relaxed);
         }
         seen.low = board.low();
         seen.behind = board.is_up() && (board.has_ready() || self.is_wanted());

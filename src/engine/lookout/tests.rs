@@ -6,7 +6,16 @@ use super::super::roster::Duty;
 use super::super::stubs::{Bell, ByHand, engine, errand};
 use super::*;
 
-const SHORT: Seen = Seen { polls: 0, naps: 0, short: true, tiny: false, behind: false, low: None };
+const SHORT: Seen = Seen {
+    polls: 0,
+    naps: 0,
+    short: true,
+    perhaps: true,
+    tiny: false,
+    behind: false,
+    turns: true,
+    low: None,
+};
 /// For so many looks it is put off to try several where polls are short, but not tiny.
 const PUT_OFF: u32 = TINY_HOLD.div_ceil(NOT_TINY);
 
@@ -45,8 +54,11 @@ fn one_drives_while_polls_are_short() {
     assert_eq!(lookout.see(9), Mode::Help { looks: 0 });
     assert_eq!(lookout.see(9), Mode::ONE);
     assert!(lookout.mode.has_one_drive());
-    let mut long = Seen { polls: lookout.last.polls + 9, ..Seen::default() };
-    assert!(lookout.look(long).has_one_drive(), "once is no habit");
+    let mut long = Seen { polls: lookout.last.polls, ..Seen::default() };
+    for _ in 1..LONG_LOOKS {
+        long.polls += 9;
+        assert!(lookout.look(long).has_one_drive(), "that is no habit yet");
+    }
     long.polls += 9;
     assert_eq!(lookout.look(long), Mode::Help { looks: FIRST_HELP });
     assert!(!lookout.mode.has_one_drive());
@@ -75,6 +87,35 @@ fn everybody_helps_when_the_one_is_stuck() {
     }
     let mut all = lookout(settled(Who::All, 3, 9));
     assert_eq!(all.look(Seen { behind: true, ..SHORT }), settled(Who::All, 2, 4));
+}
+
+#[test]
+fn one_that_is_not_in_its_turn_is_waited_for() {
+    let mut lookout = lookout(Mode::ONE);
+    let rests = Seen { behind: true, turns: false, ..SHORT };
+    assert!((1..RESTING_LOOKS).all(|_| lookout.look(rests).has_one_drive()), "there are timers");
+    assert_eq!(lookout.look(rests), Mode::Help { looks: FIRST_HELP }, "its thread does not come");
+    lookout.mode = Mode::ONE;
+    assert!((0..STILL_LOOKS).all(|_| lookout.look(rests).has_one_drive()));
+    let stuck = Seen { turns: true, ..rests };
+    assert_eq!(
+        lookout.look(stuck),
+        Mode::Help { looks: 2 * FIRST_HELP },
+        "now it has come, and is"
+    );
+}
+
+#[test]
+fn all_may_be_slower_than_one_would_be() {
+    let slow = Seen { short: false, ..SHORT };
+    let mut lookout = lookout(Mode::Help { looks: 0 });
+    lookout.long = 99;
+    assert_eq!(lookout.look(slow), Mode::ONE, "that may be due to the others");
+    assert!((1..LONG_LOOKS).all(|_| lookout.look(slow).has_one_drive()), "it is given time");
+    assert_eq!(lookout.look(slow), Mode::Help { looks: FIRST_HELP });
+    let slower = Seen { perhaps: false, ..slow };
+    lookout.mode = Mode::Help { looks: 0 };
+    assert_eq!(lookout.look(slower), Mode::Help { looks: 0 });
 }
 
 #[test]
