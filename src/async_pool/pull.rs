@@ -7,20 +7,19 @@
 //! on until the capacity is reached. Only one seat waits for an item; the others that find none are gone, and
 //! their places are free.
 
+mod seat;
+
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
-use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use pin_project_lite::pin_project;
-
+use self::seat::{InThePool, Own, Seat};
 use super::bunch::Bunch;
 use super::futures::{Futures, Job};
-use super::runtime::goes_on;
 use super::source::PollItems;
-use crate::engine::{Engine, Patience, Work, contain, is_away, leave_seat};
+use crate::engine::{Cell, Engine, Runnable, Work, is_away};
 use crate::error::{JoinError, TaskPanic};
 
 /// Where results go.
@@ -112,22 +111,24 @@ where
     }
 
     /// One more seat.
-    pub(super) fn seat(self: &Arc<Self>) -> Seat<S, F, Fut, K> {
+    fn seat<P>(self: &Arc<Self>) -> Seat<S, F, Fut, K, P> {
         self.count.fetch_add(1, Ordering::Relaxed);
         self.queued.fetch_add(1, Ordering::Relaxed);
-        Seat { pull: Arc::clone(self), item: None, number: None, own: false, begun: false }
+        Seat::new(Arc::clone(self))
     }
 
     /// A seat in the place of whoever pulls.
-    pub(super) fn own_seat(self: &Arc<Self>) -> Seat<S, F, Fut, K> {
-        let mut seat = self.seat();
-        seat.own = true;
-        seat
+    pub(super) fn own_seat(self: &Arc<Self>) -> Seat<S, F, Fut, K, Own> {
+        self.seat()
+    }
+
+    fn cell(self: &Arc<Self>) -> Arc<dyn Runnable> {
+        Cell::new(self.seat::<InThePool>())
     }
 
     /// The job of one more seat, for the line.
     pub(super) fn job(self: &Arc<Self>) -> Job {
-        Job::bare(self.seat(), self.origin)
+        Job::Bare(self.cell())
     }
 
     fn next(&self, seat: Id, context: &Context<'_>) -> Next<K::Number, S::Item> {
@@ -185,7 +186,10 @@ where
         let count = self.count.load(Ordering::Relaxed);
         // Those in the line have more begun with when it is their turn.
         if self.engine.may_run_more_than(count) && self.queued.load(Ordering::Relaxed) == 0 {
-            self.bunch.begin(|seats| self.engine.offer(seats, || self.job()));
+            self.bunch.begin(|seats| {
+                let beside = self.engine.begin_beside(seats, || self.cell());
+                beside.unwrap_or_else(|| self.engine.offer(seats, || self.job()))
+            });
         }
     }
 
@@ -277,122 +281,6 @@ impl<S> Items<S> {
         {
             kept.clone_from(waker);
         }
-    }
-}
-
-pin_project! {
-    /// See the module's first lines.
-    pub(super) struct Seat<S, F, Fut, K>
-    where
-        S: PollItems,
-        F: Fn(S::Item) -> Fut,
-        F: Send,
-        F: Sync,
-        F: 'static,
-        Fut: Future<Output = K::Result>,
-        Fut: Send,
-        Fut: 'static,
-        K: Sink,
-    {
-        pull: Arc<Pull<S, F, K>>,
-        #[pin]
-        item: Option<Fut>,
-        // Of the item's result.
-        number: Option<K::Number>,
-        // Its place is somebody else's, so it has none to give up.
-        own: bool,
-        // It has been polled.
-        begun: bool,
-    }
-
-    impl<S, F, Fut, K> PinnedDrop for Seat<S, F, Fut, K>
-    where
-        S: PollItems,
-        F: Fn(S::Item) -> Fut,
-        F: Send,
-        F: Sync,
-        F: 'static,
-        Fut: Future<Output = K::Result>,
-        Fut: Send,
-        Fut: 'static,
-        K: Sink,
-    {
-        fn drop(this: Pin<&mut Self>) {
-            let id = std::ptr::from_ref(this.as_ref().get_ref()).addr();
-            let mut this = this.project();
-            contain(|| this.item.set(None));
-            if let Some(number) = this.number.take() {
-                this.pull.sink.deliver(number, Err(JoinError::Cancelled));
-            }
-            this.pull.leave(id, *this.begun);
-        }
-    }
-}
-
-impl<S, F, Fut, K> Future for Seat<S, F, Fut, K>
-where
-    S: PollItems,
-    F: Fn(S::Item) -> Fut + Send + Sync + 'static,
-    Fut: Future<Output = K::Result> + Send + 'static,
-    K: Sink,
-{
-    type Output = ();
-
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        let id = std::ptr::from_ref(self.as_ref().get_ref()).addr();
-        let mut this = self.project();
-        let pull = &*this.pull;
-        if !std::mem::replace(this.begun, true) {
-            pull.settle();
-        }
-        for done in 1.. {
-            if pull.stop.load(Ordering::Relaxed) {
-                return Poll::Ready(());
-            }
-            if let Some(item) = this.item.as_mut().as_pin_mut() {
-                let result = match catch_unwind(AssertUnwindSafe(|| item.poll(context))) {
-                    Ok(Poll::Pending) => return Poll::Pending,
-                    Ok(Poll::Ready(result)) => Ok(result),
-                    Err(payload) => Err(panicked(payload, pull.origin)),
-                };
-                // What it owns is gone before its result shows.
-                contain(|| this.item.set(None));
-                if let Some(number) = this.number.take() {
-                    pull.sink.deliver(number, result);
-                }
-                if !*this.own {
-                    leave_seat();
-                }
-                if !*this.own && (pull.is_in_the_way() || pull.begins_anew()) {
-                    // It comes again when its turn has come; a closed pool has none for it.
-                    drop(pull.engine.submit(pull.job(), Patience::Until(None)));
-                    return Poll::Ready(());
-                }
-            }
-            let (number, item) = match pull.next(id, context) {
-                Next::Item(number, item) => (number, item),
-                Next::Wait if pull.engine.tell_close(context.waker()) => return Poll::Pending,
-                // The pool was closed at this very moment.
-                Next::Wait => continue,
-                Next::Over => {
-                    pull.bunch.shrink();
-                    return Poll::Ready(());
-                }
-            };
-            match catch_unwind(AssertUnwindSafe(|| (pull.function)(item))) {
-                Ok(future) => {
-                    *this.number = Some(number);
-                    this.item.set(Some(future));
-                }
-                Err(payload) => pull.sink.deliver(number, Err(panicked(payload, pull.origin))),
-            }
-            pull.grow();
-            if !goes_on(done) {
-                break;
-            }
-        }
-        context.waker().wake_by_ref();
-        Poll::Pending
     }
 }
 

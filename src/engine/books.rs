@@ -130,7 +130,6 @@ impl<J> Crew<J> {
     }
 
     /// How many more tasks could run at once, if there is somebody to run them.
-    #[cfg(feature = "tokio")]
     pub(crate) fn room_to_run(&self) -> usize {
         let places =
             if self.closed || self.roster.workers() == 0 { 0 } else { self.limits.capacity };

@@ -50,10 +50,7 @@ impl<J> Crew<J> {
             self.line.begin_driven(jobs.len());
             self.roster.set(me, Duty::Engaged);
             self.call_for_help(acts);
-            // Another driver may have to help with these, so all of them are there from now on.
-            while self.can_start() {
-                acts.start.push(self.roster.add(Duty::Starting));
-            }
+            self.start_all(acts);
             return Refill::Took;
         }
         if has == Has::Ready {
@@ -67,6 +64,28 @@ impl<J> Crew<J> {
         }
         self.roster.push_idle(me);
         Refill::Idle
+    }
+
+    /// Another driver may have to help with what one begins, so all of them are there from then on.
+    fn start_all(&mut self, acts: &mut Acts) {
+        while self.can_start() {
+            acts.start.push(self.roster.add(Duty::Starting));
+        }
+    }
+
+    /// A driver begins with up to `most` tasks that do not pass through the line. How many it may begin with;
+    /// None if somebody stands in the line, who comes first.
+    pub(crate) fn begin_beside(&mut self, most: usize, acts: &mut Acts) -> Option<usize> {
+        if self.line.queued() > 0 {
+            return None;
+        }
+        let tasks = self.room_to_run().min(most);
+        if tasks > 0 {
+            self.line.pass(tasks);
+            self.line.begin_driven(tasks);
+            self.start_all(acts);
+        }
+        Some(tasks)
     }
 
     /// Takes one task for the place of one that has ended, if the pool has not shrunk meanwhile.

@@ -135,6 +135,18 @@ impl<J> Line<J> {
         self.drop_spent();
     }
 
+    /// Counts so many tasks as accepted and taken, which do not stand in the line, because nobody does. Seals
+    /// the lane. Only where nobody holds a stretch.
+    pub(crate) fn pass(&mut self, tasks: usize) {
+        self.lane.seal();
+        debug_assert_eq!(self.queued(), 0, "nobody is passed by");
+        self.published += tasks as u64;
+        self.lane.publish(self.published);
+        self.lane.take(tasks as u64, false);
+        // All cells of all blocks are empty, so the first one can be used from its beginning.
+        self.base = self.published;
+    }
+
     /// Takes everything that stands in the line. Seals the lane.
     pub(crate) fn take_all(&mut self) -> Vec<J> {
         let mut jobs = Vec::with_capacity(self.queued());
@@ -261,6 +273,20 @@ mod tests {
         assert_eq!(some, [3 * CELLS, 3 * CELLS + 1]);
         assert_eq!(line.take_all().len(), CELLS / 2 - 2);
         assert!(line.pop().is_none());
+    }
+
+    #[test]
+    fn tasks_pass_an_empty_line_and_are_counted_there() {
+        let mut line = line(0..CELLS + 2);
+        for (passed, left) in [(1, 0), (3 * CELLS, 5), (0, 0), (CELLS - 1, 2 * CELLS)] {
+            let before = line.published();
+            line.take_all();
+            line.pass(passed);
+            assert_eq!((line.published() - before, line.queued()), (passed as u64, 0));
+            assert!(line.pop().is_none() && line.tally().is_sealed());
+            (0..left).for_each(|job| line.push(job));
+            assert_eq!(line.take_all(), (0..left).collect::<Vec<_>>());
+        }
     }
 
     #[test]

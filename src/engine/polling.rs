@@ -166,6 +166,15 @@ pub(crate) fn current_driver() -> Option<usize> {
     .flatten()
 }
 
+/// The number of the driver that polls a cell on the calling thread, if it is one of these.
+pub(crate) fn driver_of(board: &Arc<Board>) -> Option<usize> {
+    with_current(|current| match current {
+        Current::Listed { board: its, driver } if Arc::ptr_eq(its, board) => Some(*driver),
+        _ => None,
+    })
+    .flatten()
+}
+
 /// Whether the cell that the calling thread polls, or has polled last, is at home with a driver that sleeps
 /// because another one is enough. Each poll there takes a detour, so whatever can begin anew should.
 #[inline]

@@ -1,13 +1,26 @@
-//! Going on in place: what has run a task that has completed goes on with the next one, at once.
+//! Going on in place: what has run a task that has completed goes on with the next one, at once; and what
+//! runs one begins with more of them, beside it.
 
 use std::sync::Arc;
 
+use super::super::cell::Runnable;
 use super::super::crew::Acts;
 use super::super::list::List;
-use super::super::polling::{current_driver, is_away, leave_seat};
+use super::super::polling::{current_driver, driver_of, is_away, leave_seat};
 use super::super::run::End;
 use super::{Begin, Drives};
 use crate::engine::Engine;
+
+/// Where so many begin at once, there may be more to come.
+const MANY: usize = 32;
+/// So many bytes are room for some hundred of them.
+const ROOM: usize = 48 << 10;
+
+/// Has the allocator get more than a page at a time from the system. glibc does not by itself, for a thread with
+/// a heap of its own, and to get a page takes as long as ten polls.
+fn make_room() {
+    drop(std::hint::black_box(Vec::<u8>::with_capacity(ROOM)));
+}
 
 impl<W: Drives> Engine<W> {
     /// The task that the calling thread polls has completed. What comes next in its place, if `fits` says
@@ -40,6 +53,25 @@ impl<W: Drives> Engine<W> {
                 Err(End::Counted)
             }
         }
+    }
+
+    /// Begins with up to `most` more futures beside the one that the calling thread polls, without a way
+    /// through the line. How many that were; None if somebody stands there, or no driver polls here.
+    pub(crate) fn begin_beside(
+        self: &Arc<Self>,
+        most: usize,
+        mut cell: impl FnMut() -> Arc<dyn Runnable>,
+    ) -> Option<usize> {
+        let board = self.work.board();
+        let list = board.list(driver_of(board)?);
+        let mut acts = Acts::default();
+        let begun = self.lock().begin_beside(most, &mut acts)?;
+        self.perform(acts);
+        if begun >= MANY {
+            make_room();
+        }
+        list.add(&mut (0..begun).map(|_| cell()).collect());
+        Some(begun)
     }
 
     /// A task on this list has completed: counts it, and takes the next one for its place, so that what

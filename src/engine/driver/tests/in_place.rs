@@ -118,6 +118,59 @@ fn others_that_sleep_are_called_for_what_is_left() {
     }
 }
 
+/// So many futures that wait are begun with, beside what the driver polls. How many that were.
+fn begin_beside(driver: &Driver<ByHand>, most: usize) -> Option<usize> {
+    let _polls = Polls::cells_of(driver.engine.work().board(), driver.me);
+    driver.engine.begin_beside(most, || Cell::new(errand(|_| Poll::Pending)))
+}
+
+#[test]
+fn as_many_begin_beside_another_as_there_are_places() {
+    let (engine, mut driver) = at_work(100, 0, 0);
+    let accepted = || engine.stats().accepted;
+    assert_eq!((begin_beside(&driver, 40), accepted()), (Some(40), 40));
+    assert_eq!(driven_and_queued(&engine), (40, 0));
+    assert_eq!(turn(&mut driver), Turn::Sleep);
+    assert!(driver.list.tempo.has_not_moved(&mut 40), "each was polled once");
+    assert_eq!((begin_beside(&driver, 99), accepted()), (Some(60), 100));
+    assert_eq!((begin_beside(&driver, 1), accepted()), (Some(0), 100));
+    engine.resize(200);
+    assert_eq!(begin_beside(&driver, 1), Some(1));
+    engine.close();
+    assert_eq!(begin_beside(&driver, 1), Some(0), "nothing begins in a closed pool");
+}
+
+#[test]
+fn nobody_begins_before_those_in_the_line() {
+    let (engine, mut driver) = at_work(9, 1, 1);
+    assert_eq!(begin_beside(&driver, 3), None);
+    assert_eq!(driven_and_queued(&engine), (1, 1));
+    assert_eq!(turn(&mut driver), Turn::Sleep);
+    assert_eq!(begin_beside(&driver, 3), Some(3));
+}
+
+#[test]
+fn only_a_driver_of_the_pool_begins_with_more() {
+    let (engine, _driver) = at_work(9, 1, 0);
+    let cell = || -> Arc<dyn Runnable> { unreachable!("nobody would poll it") };
+    assert_eq!(engine.begin_beside(3, cell), None, "no driver polls here");
+    let (_, others) = at_work(9, 1, 0);
+    let _polls = Polls::cells_of(others.engine.work().board(), others.me);
+    assert_eq!(engine.begin_beside(3, cell), None, "one of another pool does");
+    assert_eq!(driven_and_queued(&engine), (1, 0));
+}
+
+#[test]
+fn all_drivers_are_there_when_one_begins_with_more() {
+    let engine = engine(3, 10);
+    let first = driver(&engine);
+    assert_eq!(engine.lock().roster.workers(), 1);
+    assert_eq!(begin_beside(&first, 0), Some(0));
+    assert_eq!(engine.lock().roster.workers(), 1, "there is nothing to help with");
+    assert_eq!(begin_beside(&first, 2), Some(2));
+    assert_eq!(engine.lock().roster.workers(), 3);
+}
+
 #[test]
 fn only_a_driver_goes_on_in_place() {
     let (engine, _driver) = at_work(1, 1, 1);

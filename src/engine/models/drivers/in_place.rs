@@ -95,6 +95,40 @@ fn what_has_ended_gives_its_place_to_one() {
 }
 
 #[test]
+fn what_begins_beside_another_has_a_place() {
+    explore(|| {
+        let pool = pool(2, Start::ByHand, settings(2, 8));
+        let [first, second] = drivers(&pool);
+        let (ran, begun) = (Drops::default(), Arc::new(StdMutex::new(0)));
+        let (its, guards, tells) = (Arc::clone(&pool), ran.clone(), Arc::clone(&begun));
+        let task = move |pool: &Pool| {
+            let (pool, guard) = (Arc::clone(pool), guards.guard());
+            async move {
+                let _guard = guard;
+                assert!(pool.lane.driven() <= 2, "there are two places");
+                1
+            }
+        };
+        let more = task.clone();
+        super::submit(&pool, async move {
+            let beside = its.begin_beside(3, || {
+                let Job::Bare(cell) = bare(more(&its)) else { unreachable!("it has no handle") };
+                cell
+            });
+            *tells.lock().unwrap() = beside.unwrap_or(0);
+            1
+        });
+        let other = thread::spawn(move || turn_until_it_leaves(second));
+        super::submit(&pool, task(&pool));
+        pool.close();
+        turn_until_it_leaves(first);
+        other.join().unwrap();
+        let begun = *begun.lock().unwrap();
+        assert_eq!((ended(&pool), ran.count()), ((2 + begun as u64, 0), 1 + begun));
+    });
+}
+
+#[test]
 fn a_place_that_is_gone_is_given_to_nobody() {
     explore(|| {
         let pool = pool(2, Start::ByHand, settings(2, 8));
