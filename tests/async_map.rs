@@ -126,16 +126,41 @@ fn a_panic_is_the_result_of_its_item() {
     }
 }
 
-#[test]
-fn a_result_that_panics_when_dropped_unheard_is_contained() {
-    struct Bomb;
-    impl Drop for Bomb {
-        fn drop(&mut self) {
-            if !std::thread::panicking() {
-                panic!("dropped");
-            }
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            panic!("dropped");
         }
     }
+}
+
+#[test]
+fn a_source_that_panics_when_dropped_is_contained() {
+    struct Source(std::ops::Range<u32>, #[expect(dead_code, reason = "it is dropped")] Bomb);
+    impl Iterator for Source {
+        type Item = u32;
+
+        fn next(&mut self) -> Option<u32> {
+            self.0.next()
+        }
+    }
+    for _ in 0..20 {
+        on(2, || async {
+            let pool = hushed(3, 0);
+            let pulling = pool.for_each(Source(0..100, Bomb), |_| async {});
+            // Whoever pulls may be the last one that has it.
+            drop(tokio::spawn(pulling).await);
+            pool.submit(async {}).await.unwrap();
+            pool.drain().await.unwrap();
+            assert!(pool.stats().adds_up());
+        });
+    }
+}
+
+#[test]
+fn a_result_that_panics_when_dropped_unheard_is_contained() {
     on(2, || async {
         let pool = hushed(3, 0);
         let mut results = pool.map(0..100, |_| async { Bomb });

@@ -51,7 +51,7 @@ use crate::handle::JoinHandle;
 ///
 /// Where polls take a microsecond or so, drivers would only get into each other's way, so one of them
 /// does it all. A thread called `formic-lookout` watches it as long as the pool is busy, and has the others
-/// help if it is stuck in a poll: that takes it up to four milliseconds to notice. They also help if one
+/// help if it is stuck in a poll: that takes it up to five milliseconds to notice. They also help if one
 /// cannot keep up and all together are faster. A driver works for up to 250 µs before it lets other tasks of
 /// its thread go on, and for a millisecond where the runtime has none.
 ///

@@ -4,7 +4,7 @@
 //! and takes the next. It holds one place for as long as there are items, and gives it up if others wait
 //! for one. It also does so, and begins anew, if its driver sleeps because another is enough. The first seat
 //! has the pool begin with a [`Bunch`] more as soon as it has got an item, one of these does the same, and so
-//! on until the capacity is reached. Only one seat waits for an item; the others that find none are gone, and
+//! on until the capacity is reached; they begin beside it, unless somebody stands in the line. Only one seat waits for an item; the others that find none are gone, and
 //! their places are free.
 
 mod seat;

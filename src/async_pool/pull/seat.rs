@@ -49,7 +49,8 @@ pin_project! {
         Fut: 'static,
         K: Sink,
     {
-        pull: Arc<Pull<S, F, K>>,
+        // None when it is over.
+        pull: Option<Arc<Pull<S, F, K>>>,
         #[pin]
         stage: Stage<K::Number, Fut>,
         place: PhantomData<P>,
@@ -70,11 +71,19 @@ pin_project! {
         fn drop(this: Pin<&mut Self>) {
             let id = std::ptr::from_ref(this.as_ref().get_ref()).addr();
             let begun = !matches!(this.stage, Stage::Queued);
-            let mut this = this.project();
-            if let Some(number) = this.stage.as_mut().end() {
-                this.pull.sink.deliver(number, Err(JoinError::Cancelled));
-            }
-            this.pull.leave(id, begun);
+            let this = this.project();
+            let Some(pull) = this.pull.take() else { return };
+            // Wherever it is dropped, nobody expects a panic of a user's.
+            contain(|| {
+                if let Some(number) = this.stage.end() {
+                    pull.sink.deliver(number, Err(JoinError::Cancelled));
+                }
+            });
+            // If it was the last one, all that was pulled from goes with it.
+            contain(|| {
+                pull.leave(id, begun);
+                drop(pull);
+            });
         }
     }
 }
@@ -114,7 +123,7 @@ where
     K: Sink,
 {
     pub(super) fn new(pull: Arc<Pull<S, F, K>>) -> Self {
-        Seat { pull, stage: Stage::Queued, place: PhantomData }
+        Seat { pull: Some(pull), stage: Stage::Queued, place: PhantomData }
     }
 }
 
@@ -131,7 +140,7 @@ where
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<End> {
         let id = std::ptr::from_ref(self.as_ref().get_ref()).addr();
         let mut this = self.project();
-        let pull = &*this.pull;
+        let Some(pull) = &*this.pull else { return Poll::Ready(End::Counted) };
         if let StageNow::Queued = this.stage.as_mut().project() {
             pull.settle();
             this.stage.set(Stage::Empty);
@@ -196,7 +205,7 @@ where
     }
 
     fn origin(&self) -> Option<&'static Location<'static>> {
-        Some(self.pull.origin)
+        self.pull.as_ref().map(|pull| pull.origin)
     }
 
     fn end_by_drop(&self) -> End {
