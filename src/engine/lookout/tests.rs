@@ -319,6 +319,35 @@ fn what_all_drivers_have_done_is_seen() {
 }
 
 #[test]
+fn polls_that_others_may_have_slowed_down_are_perhaps_short() {
+    for (micros, short, perhaps) in [(1, true, true), (8, false, true), (20, false, false)] {
+        let engine = engine(2, 10);
+        let tempo = &engine.work().board().list(1).tempo;
+        tempo.count_polls(1);
+        tempo.note(1, Duration::from_micros(micros));
+        let seen = engine.seen();
+        assert_eq!((seen.short, seen.perhaps), (short, perhaps), "{micros} µs");
+    }
+}
+
+#[test]
+fn a_driver_is_seen_to_be_in_its_turn() {
+    let engine = engine(2, 10);
+    let me = engine.lock().roster.add(Duty::Called);
+    let mut driver = Driver::<ByHand>::new(&engine, me).0;
+    let (its, polled) = (Arc::downgrade(&engine), Arc::new(AtomicBool::new(false)));
+    let tells = Arc::clone(&polled);
+    engine.lock().line.push(Cell::new(errand(move |_| {
+        tells.store(its.upgrade().is_some_and(|engine| engine.seen().turns), Ordering::Relaxed);
+        Poll::Pending
+    })));
+    assert!(!engine.seen().turns);
+    assert_eq!(driver.turn(&Context::from_waker(Waker::noop()), || ()), Turn::Sleep);
+    assert!(polled.load(Ordering::Relaxed), "it was, when it polled");
+    assert!(!engine.seen().turns);
+}
+
+#[test]
 fn a_driver_that_goes_to_sleep_by_itself_is_seen_to_nap() {
     let engine = engine(2, 10);
     let board = Arc::clone(engine.work().board());
