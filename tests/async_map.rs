@@ -138,18 +138,22 @@ impl Drop for Bomb {
 
 #[test]
 fn a_source_that_panics_when_dropped_is_contained() {
-    struct Source(std::ops::Range<u32>, #[expect(dead_code, reason = "it is dropped")] Bomb);
+    struct Source {
+        items: std::ops::Range<u32>,
+        _bomb: Bomb,
+    }
     impl Iterator for Source {
         type Item = u32;
 
         fn next(&mut self) -> Option<u32> {
-            self.0.next()
+            self.items.next()
         }
     }
     for _ in 0..20 {
         on(2, || async {
             let pool = hushed(3, 0);
-            let pulling = pool.for_each(Source(0..100, Bomb), |_| async {});
+            let source = Source { items: 0..100, _bomb: Bomb };
+            let pulling = pool.for_each(source, |_| async {});
             // Whoever pulls may be the last one that has it.
             drop(tokio::spawn(pulling).await);
             pool.submit(async {}).await.unwrap();
