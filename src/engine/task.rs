@@ -209,6 +209,8 @@ impl<E: Errand> Call for RunErrand<E> {
 }
 
 impl<F: FnOnce()> Call for F {
+    // Left to itself, the compiler calls it or not as other code comes and goes.
+    #[inline]
     fn call(self, _: Counts) -> End {
         self();
         End::Completed
