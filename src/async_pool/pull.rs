@@ -4,8 +4,8 @@
 //! and takes the next. It holds one place for as long as there are items, and gives it up if others wait
 //! for one. It also does so, and begins anew, if its driver sleeps because another is enough. The first seat
 //! has the pool begin with a [`Bunch`] more as soon as it has got an item, one of these does the same, and so
-//! on until the capacity is reached; they begin beside it, unless somebody stands in the line. Only one seat waits for an item; the others that find none are gone, and
-//! their places are free.
+//! on until the capacity is reached; they begin beside it, unless somebody stands in the line. Only one seat
+//! waits for an item; the others that find none are gone, and their places are free.
 
 mod seat;
 
@@ -48,7 +48,7 @@ pub(super) struct Pull<S, F, K> {
     items: Mutex<Items<S>>,
     /// How many seats there are, to be read without the lock.
     count: AtomicUsize,
-    /// Seats that wait in the line. They have no item.
+    /// Seats that wait in the line, or have begun beside another and were not polled yet. They have no item.
     queued: AtomicUsize,
     /// Seats that have begun.
     begun: AtomicUsize,
