@@ -61,7 +61,7 @@ pub struct Builder<P = Pool> {
     stack_size: Option<usize>,
     hooks: Hooks,
     #[cfg(feature = "tokio")]
-    pub(crate) runtime: Option<tokio::runtime::Handle>,
+    pub(crate) ground: Option<crate::async_pool::Ground>,
     /// What will be built.
     pool: PhantomData<fn() -> P>,
 }
@@ -83,7 +83,7 @@ impl<P> Builder<P> {
             stack_size: None,
             hooks: Hooks::default(),
             #[cfg(feature = "tokio")]
-            runtime: None,
+            ground: None,
             pool: PhantomData,
         }
     }

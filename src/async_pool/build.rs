@@ -7,6 +7,7 @@ use tokio::runtime::Handle;
 
 use super::calls::Calls;
 use super::futures::Futures;
+use super::ground::Ground;
 use super::{AsyncFnPool, AsyncPool};
 use crate::builder::{Builder, WhenFull};
 use crate::error::BuildError;
@@ -30,7 +31,39 @@ macro_rules! runtime_setting {
         /// # Ok::<(), Box<dyn std::error::Error>>(())
         /// ```
         pub fn runtime(mut self, runtime: Handle) -> Self {
-            self.runtime = Some(runtime);
+            self.ground = Some(Ground::Runtime(runtime));
+            self
+        }
+
+        /// Runs on so many threads of the pool's own, instead of a runtime. Each has timers and sockets of its
+        /// own, so that many futures which do little but wait are spread over several cores, and no lock of a
+        /// runtime is between them. Nor is there a runtime to set up: the pool can be built anywhere.
+        ///
+        /// A thread is started when it is first needed, and ends when the pool has been drained, and with
+        /// it what its futures have given to `tokio::spawn`. A future stays with the thread that
+        /// polled it first. Another one helps out if that is stuck in a poll, but cannot see to its timers
+        /// and sockets: so a future that blocks or computes for long holds up more than it would on a
+        /// runtime of several threads. `tokio::time::pause` does not reach these threads.
+        ///
+        /// Of this and [`runtime`](Builder::runtime), the last one holds.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// use std::time::Duration;
+        ///
+        /// let pool = formic::AsyncPool::builder().workers(50_000).own_threads(2).build()?;
+        /// for _ in 0..1000 {
+        ///     pool.blocking_submit(async { tokio::time::sleep(Duration::from_millis(1)).await })?;
+        /// }
+        /// formic::Control::drain(&pool)?; // as on a pool of threads: no runtime is here
+        /// assert_eq!(pool.stats().completed, 1000);
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        #[doc(alias = "worker_threads")]
+        #[doc(alias = "thread_per_core")]
+        pub fn own_threads(mut self, threads: usize) -> Self {
+            self.ground = Some(Ground::OwnThreads(threads));
             self
         }
     };
@@ -53,8 +86,8 @@ impl Builder<AsyncPool> {
     /// assert!(matches!(AsyncPool::builder().build(), Err(BuildError::NoRuntime)));
     /// ```
     pub fn build(self) -> Result<AsyncPool, BuildError> {
-        let runtime = self.find_runtime()?;
-        let started = self.start(Futures::new(runtime))?;
+        let ground = self.find_ground()?;
+        let started = self.start(Futures::new(ground))?;
         Ok(AsyncPool { shared: Arc::new(started) })
     }
 }
@@ -83,19 +116,18 @@ impl<T: Send + 'static, R: Send + 'static> Builder<AsyncFnPool<T, R>> {
         F: Fn(T) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = R> + Send + 'static,
     {
-        let runtime = self.find_runtime()?;
-        let started = self.start(Calls::new(runtime, function))?;
+        let ground = self.find_ground()?;
+        let started = self.start(Calls::new(ground, function))?;
         Ok(AsyncFnPool { shared: Arc::new(started) })
     }
 }
 
 impl<P> Builder<P> {
-    /// The runtime for a pool of futures, whose other settings are checked, too.
-    fn find_runtime(&self) -> Result<Handle, BuildError> {
+    /// What a pool of futures runs on. Its other settings are checked, too.
+    fn find_ground(&self) -> Result<Ground, BuildError> {
         if self.policy() == WhenFull::CallerRuns {
             return Err(BuildError::CallerRuns);
         }
-        let current = || Handle::try_current().map_err(|_| BuildError::NoRuntime);
-        self.runtime.clone().map_or_else(current, Ok)
+        self.ground.clone().map_or_else(Ground::current, Ground::check)
     }
 }

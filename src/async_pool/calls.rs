@@ -5,9 +5,8 @@ use std::io;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::Arc;
 
-use tokio::runtime::Handle;
-
-use super::runtime::{self, MOST_TASKS};
+use super::ground::Ground;
+use super::runtime::MOST_TASKS;
 use super::serving::Serving;
 use crate::engine::{
     Awaited, Begin, Board, Cell, Counts, Departure, Drives, End, Engine, Hands, List, Parcel,
@@ -36,7 +35,7 @@ type Origin = &'static Location<'static>;
 /// Calls on a runtime.
 pub(crate) struct Calls<T: Send + 'static, R: Send + 'static> {
     make: Make<T, R>,
-    runtime: Handle,
+    ground: Ground,
     board: Arc<Board>,
 }
 
@@ -54,12 +53,12 @@ fn stocks<F>(board: &Board) -> Vec<Arc<Stock<F>>> {
 }
 
 impl<T: Send + 'static, R: Send + 'static> Calls<T, R> {
-    pub(super) fn new<F, Fut>(runtime: Handle, function: F) -> Self
+    pub(super) fn new<F, Fut>(ground: Ground, function: F) -> Self
     where
         F: Fn(T) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = R> + Send + 'static,
     {
-        let board = Arc::new(Board::new(runtime::drivers(&runtime)));
+        let board = Arc::new(ground.board());
         let function = Arc::new(function);
         // A cell belongs to one driver for good, so each has its own stock of them.
         let serving: Vec<Arc<Stock<Serving<T, F, Fut>>>> = stocks(&board);
@@ -77,11 +76,11 @@ impl<T: Send + 'static, R: Send + 'static> Calls<T, R> {
                 Cell::new(Watched::new(function(argument), Some(parcel), origin))
             }
         });
-        Calls { make, runtime, board }
+        Calls { make, ground, board }
     }
 
-    pub(super) fn runtime(&self) -> &Handle {
-        &self.runtime
+    pub(super) fn ground(&self) -> &Ground {
+        &self.ground
     }
 
     /// Begins with a call that has a handle. None if there is nothing to poll: it was not there any
@@ -140,7 +139,7 @@ impl<T: Send + 'static, R: Send + 'static> Work for Calls<T, R> {
     }
 
     fn start(engine: &Arc<Engine<Self>>, index: usize) -> io::Result<()> {
-        runtime::start_driver(engine, index, &engine.work().runtime)
+        engine.work().ground.start(engine, index)
     }
 
     fn kill(job: &Job<T, R>) -> bool {

@@ -297,7 +297,7 @@ impl<T: Send + 'static, R: Send + 'static> AsyncFnPool<T, R> {
         async move {
             // The timers of the pool's runtime, wherever this is polled.
             let timeout = {
-                let _inside = self.engine().work().runtime().enter();
+                let _inside = self.engine().work().ground().enter();
                 tokio::time::timeout(time, call)
             };
             match timeout.await {

@@ -5,9 +5,8 @@ use std::io;
 use std::panic::Location;
 use std::sync::Arc;
 
-use tokio::runtime::Handle;
-
-use super::runtime::{self, MOST_TASKS};
+use super::ground::Ground;
+use super::runtime::MOST_TASKS;
 use crate::engine::{
     Awaited, Bare, Begin, Board, Cell, Departure, Drives, End, Engine, Hands, List, Parcel, Rested,
     Runnable, Unpack, Watched, Work,
@@ -17,7 +16,7 @@ use crate::handle::JoinHandle;
 
 /// Futures on a runtime.
 pub(crate) struct Futures {
-    runtime: Handle,
+    ground: Ground,
     board: Arc<Board>,
 }
 
@@ -49,9 +48,9 @@ where
 pub(crate) type Spawned<F> = Parcel<Futures, Packed<F>, <F as Future>::Output>;
 
 impl Futures {
-    pub(crate) fn new(runtime: Handle) -> Self {
-        let board = Arc::new(Board::new(runtime::drivers(&runtime)));
-        Futures { runtime, board }
+    pub(crate) fn new(ground: Ground) -> Self {
+        let board = Arc::new(ground.board());
+        Futures { ground, board }
     }
 
     /// The job of a future without a handle, in memory that others have left.
@@ -192,7 +191,7 @@ impl Work for Futures {
     }
 
     fn start(engine: &Arc<Engine<Self>>, index: usize) -> io::Result<()> {
-        runtime::start_driver(engine, index, &engine.work().runtime)
+        engine.work().ground.start(engine, index)
     }
 
     fn kill(job: &Job) -> bool {

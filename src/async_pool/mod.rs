@@ -7,6 +7,7 @@ mod fn_pool; // one function, many arguments
 pub(crate) mod calls; // .. and what stands in the line for a call
 mod serving; // .. one after the other in the same cell
 mod build; // what makes both pools
+mod ground; // what they stand on
 mod runtime; // who drives them
 mod source; // the items of an iterator or a stream
 mod pull; // .. are pulled
@@ -18,4 +19,5 @@ pub use self::fn_pool::AsyncFnPool;
 pub use self::map::{Map, PullError};
 pub use self::permit::AsyncPermit;
 pub use self::pool::AsyncPool;
+pub(crate) use self::ground::Ground;
 pub use self::source::{FromStream, Source, from_stream};

@@ -19,7 +19,7 @@ use self::seat::{InThePool, Own, Seat};
 use super::bunch::Bunch;
 use super::futures::{Futures, Job};
 use super::source::PollItems;
-use crate::engine::{Cell, Engine, Runnable, Work, is_away};
+use crate::engine::{Cell, Drives, Engine, Runnable, Work, is_away};
 use crate::error::{JoinError, TaskPanic};
 
 /// Where results go.
@@ -48,8 +48,10 @@ pub(super) struct Pull<S, F, K> {
     items: Mutex<Items<S>>,
     /// How many seats there are, to be read without the lock.
     count: AtomicUsize,
-    /// Seats that wait in the line, or have begun beside another and were not polled yet. They have no item.
+    /// Seats that wait in the line. They have no item.
     queued: AtomicUsize,
+    /// Nor have those that have begun beside another and were not polled yet: how many, by driver.
+    fresh: Vec<AtomicUsize>,
     /// Seats that have begun.
     begun: AtomicUsize,
     bunch: Bunch,
@@ -67,6 +69,14 @@ struct Items<S> {
     cut_off: bool,
     /// The seat that waits for an item, or for room for its result, and how it is woken.
     waiter: Option<(Id, Waker)>,
+}
+
+/// Where a seat comes from that was not polled yet.
+#[derive(Clone, Copy)]
+enum From {
+    Line,
+    /// It has begun beside another, with this driver.
+    Beside(u32),
 }
 
 /// Which seat it is: where it lies, because it does not move.
@@ -95,6 +105,7 @@ where
         (source, function, sink): (S, F, K),
         origin: &'static Location<'static>,
     ) -> Arc<Self> {
+        let drivers = engine.work().board().drivers();
         Arc::new(Pull {
             engine: Arc::clone(engine),
             function,
@@ -102,6 +113,7 @@ where
             items: Mutex::new(Items { source, over: false, cut_off: false, waiter: None }),
             count: AtomicUsize::new(0),
             queued: AtomicUsize::new(0),
+            fresh: (0..drivers).map(|_| AtomicUsize::new(0)).collect(),
             begun: AtomicUsize::new(0),
             bunch: Bunch::new(),
             stop: AtomicBool::new(false),
@@ -111,24 +123,32 @@ where
     }
 
     /// One more seat.
-    fn seat<P>(self: &Arc<Self>) -> Seat<S, F, Fut, K, P> {
+    fn seat<P>(self: &Arc<Self>, from: From) -> Seat<S, F, Fut, K, P> {
         self.count.fetch_add(1, Ordering::Relaxed);
-        self.queued.fetch_add(1, Ordering::Relaxed);
-        Seat::new(Arc::clone(self))
+        self.not_polled(from).fetch_add(1, Ordering::Relaxed);
+        Seat::new(Arc::clone(self), from)
+    }
+
+    /// How many seats from there were not polled yet.
+    fn not_polled(&self, from: From) -> &AtomicUsize {
+        match from {
+            From::Line => &self.queued,
+            From::Beside(driver) => &self.fresh[driver as usize],
+        }
     }
 
     /// A seat in the place of whoever pulls.
     pub(super) fn own_seat(self: &Arc<Self>) -> Seat<S, F, Fut, K, Own> {
-        self.seat()
+        self.seat(From::Line)
     }
 
-    fn cell(self: &Arc<Self>) -> Arc<dyn Runnable> {
-        Cell::new(self.seat::<InThePool>())
+    fn cell(self: &Arc<Self>, from: From) -> Arc<dyn Runnable> {
+        Cell::new(self.seat::<InThePool>(from))
     }
 
     /// The job of one more seat, for the line.
     pub(super) fn job(self: &Arc<Self>) -> Job {
-        Job::Bare(self.cell())
+        Job::Bare(self.cell(From::Line))
     }
 
     fn next(&self, seat: Id, context: &Context<'_>) -> Next<K::Number, S::Item> {
@@ -185,12 +205,28 @@ where
     fn grow(self: &Arc<Self>) {
         let count = self.count.load(Ordering::Relaxed);
         // Those in the line have more begun with when it is their turn.
-        if self.engine.may_run_more_than(count) && self.queued.load(Ordering::Relaxed) == 0 {
+        if !self.engine.may_run_more_than(count) || !self.are_polled(From::Line) {
+            return;
+        }
+        let Some(driver) = self.engine.driver_here() else {
+            self.bunch.begin(|seats| self.engine.offer(seats, || self.job()));
+            return;
+        };
+        let own = From::Beside(driver as u32);
+        if self.are_polled(own) {
+            let other = self.engine.work().board().neediest(driver);
+            let other = if self.are_polled(From::Beside(other as u32)) { other } else { driver };
             self.bunch.begin(|seats| {
-                let beside = self.engine.begin_beside(seats, || self.cell());
+                let cell = |driver| self.cell(From::Beside(driver as u32));
+                let beside = self.engine.begin_beside(other, seats, cell);
                 beside.unwrap_or_else(|| self.engine.offer(seats, || self.job()))
             });
         }
+    }
+
+    /// Whether all seats from there have been polled.
+    fn are_polled(&self, from: From) -> bool {
+        self.not_polled(from).load(Ordering::Relaxed) == 0
     }
 
     /// Whether somebody else's task waits for the place of a seat.
@@ -229,22 +265,26 @@ where
         self.begun.load(Ordering::Acquire) == 0 && !lock(&self.items).over
     }
 
-    fn settle(&self) {
-        self.queued.fetch_sub(1, Ordering::Relaxed);
+    fn settle(&self, from: From) {
+        self.not_polled(from).fetch_sub(1, Ordering::Relaxed);
         self.begun.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn leave(&self, seat: Id, begun: bool) {
+    /// A seat leaves, that was not polled yet if it is known where it came from.
+    fn leave(&self, seat: Id, from: Option<From>) {
         let mut items = lock(&self.items);
         let waits = items.waiter.as_ref().is_some_and(|(waiting, _)| *waiting == seat);
         let waiter = if waits { items.waiter.take() } else { None };
         drop(items);
         drop(waiter);
         // AcqRel: the last one sees what the others have done.
-        let last_begun = begun && self.begun.fetch_sub(1, Ordering::AcqRel) == 1;
-        if !begun {
-            self.queued.fetch_sub(1, Ordering::Relaxed);
-        }
+        let last_begun = match from {
+            None => self.begun.fetch_sub(1, Ordering::AcqRel) == 1,
+            Some(from) => {
+                self.not_polled(from).fetch_sub(1, Ordering::Relaxed);
+                false
+            }
+        };
         if self.count.fetch_sub(1, Ordering::AcqRel) == 1 || last_begun {
             let waker = lock(&self.end).take();
             waker.into_iter().for_each(Waker::wake);

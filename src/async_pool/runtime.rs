@@ -5,9 +5,10 @@ use std::io;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
+use std::thread;
 use std::time::Instant;
 
-use tokio::runtime::Handle;
+use tokio::runtime::{Builder, Handle};
 use tokio::task::{coop, yield_now};
 
 use crate::engine::{Driver, Drives, Engine, Kind, Turn, inside, polls_are_short};
@@ -22,13 +23,7 @@ pub(super) fn goes_on(done: usize) -> bool {
     done < 8 && polls_are_short()
 }
 
-/// As many drivers as the runtime has threads, so that all of them have something to do, and no more,
-/// because a driver's futures are cheap and a driver is not.
-pub(super) fn drivers(runtime: &Handle) -> usize {
-    runtime.metrics().num_workers().max(1)
-}
-
-/// Starts a driver. An error if the runtime is no more.
+/// Starts a driver on a runtime. An error if that is no more.
 pub(super) fn start_driver<W: Drives>(
     engine: &Arc<Engine<W>>,
     index: usize,
@@ -39,6 +34,19 @@ pub(super) fn start_driver<W: Drives>(
     drop(runtime.spawn(Driving { driver, knocker: None, runtime: runtime.clone() }));
     make_way(runtime);
     if begun.rely() { Ok(()) } else { Err(io::Error::other("the tokio runtime has shut down")) }
+}
+
+/// Starts a driver on a thread of its own, with a runtime that ends with it.
+pub(super) fn start_thread<W: Drives>(engine: &Arc<Engine<W>>, index: usize) -> io::Result<()> {
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let (driver, begun) = Driver::new(engine, index);
+    let driving = Driving { driver, knocker: None, runtime: runtime.handle().clone() };
+    // As a task: what `block_on` polls itself is woken by a system call, also by its own thread.
+    let main = move || drop(runtime.block_on(runtime.spawn(driving)));
+    thread::Builder::new().name(engine.worker_name(index)).spawn(main)?;
+    // Where there is a thread, nobody drops the driver before its first turn.
+    let _ = begun.rely();
+    Ok(())
 }
 
 /// Lets another thread have what was just woken or started by a task of a pool. A thread of the runtime

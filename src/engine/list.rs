@@ -119,7 +119,7 @@ impl List {
         inbox.woken.push(index);
         inbox.note_feeder();
         // Whoever is up then looks here before it sleeps. Read under the lock under which it will look.
-        if !self.others.is_one_enough() && (inbox.asleep || self.others.may_sleep()) {
+        if !self.others.is_one_enough() && (inbox.asleep || self.others.may_be_called()) {
             self.wake_low_or_own(inbox);
         }
     }
@@ -196,7 +196,8 @@ impl List {
 
     /// Whether another driver sleeps that might have to help.
     pub(crate) fn others_sleep(&self) -> bool {
-        self.others.sleeping.load(Ordering::Relaxed) > 0 && !self.others.one.load(Ordering::Relaxed)
+        self.others.sleeping.load(Ordering::Relaxed) > 0
+            && self.others.who.load(Ordering::Relaxed) == others::ALL
     }
 
     /// Whether this driver should sleep because another one is up, and one is enough. Whoever has most goes on:
@@ -209,8 +210,13 @@ impl List {
 
     /// A list with more cells is above one with fewer, and of two that are equal the first one.
     fn rank(&self) -> (usize, Reverse<usize>) {
+        (self.count(), Reverse(self.number))
+    }
+
+    /// How many cells it has.
+    fn count(&self) -> usize {
         let state = self.state.hold();
-        (state.cells.len() - state.vacant.len(), Reverse(self.number))
+        state.cells.len() - state.vacant.len()
     }
 
     /// Lets the driver sleep although something may be ready, if another one is up: that one looks at
@@ -224,7 +230,7 @@ impl List {
         self.others.sleeping.fetch_add(1, Ordering::Relaxed);
         self.others.searching.store(false, Ordering::Relaxed);
         // Of two that step back at once, the second one finds nobody up, and looks.
-        let relies = left > 0 && self.others.one.load(Ordering::Relaxed);
+        let relies = left > 0 && self.is_for_one();
         relies || self.stay_asleep(called, board.lists().iter())
     }
 
@@ -238,7 +244,13 @@ impl List {
     /// Whether one driver is to poll what is on all lists.
     #[inline]
     pub(crate) fn is_for_one(&self) -> bool {
-        self.others.one.load(Ordering::Relaxed)
+        self.others.is_for_one()
+    }
+
+    /// Whether its driver polls what is here, and nothing else.
+    #[inline]
+    pub(crate) fn is_each_for_itself(&self) -> bool {
+        self.others.is_each_for_itself()
     }
 
     /// Whether a cell may have a seat. Whoever polls it knows of its own.
@@ -282,6 +294,10 @@ impl List {
         }
         self.others.sleeping.fetch_add(1, Ordering::Relaxed);
         self.others.searching.store(false, Ordering::Relaxed);
+        if self.is_each_for_itself() {
+            self.tempo.count_nap();
+            return true;
+        }
         self.stay_asleep(called, board.lists().iter().filter(|list| list.number != self.number))
     }
 

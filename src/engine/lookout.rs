@@ -72,6 +72,8 @@ pub(crate) struct Tempo {
     nanos: AtomicU32,
     /// It is in its turn.
     turns: AtomicBool,
+    /// For the lookout only: at so many looks nothing was polled, although something was ready on its list.
+    still: AtomicU32,
 }
 
 impl Tempo {
@@ -104,6 +106,13 @@ impl Tempo {
             old => (3 * old + new.min(MOST_AT_ONCE * old)) / 4,
         };
         self.nanos.store(mean as u32, Ordering::Relaxed);
+    }
+
+    /// For the lookout, at each look: whether the driver has been `still` for too many of them.
+    fn is_stuck(&self, still: bool) -> bool {
+        let looks = if still { self.still.load(Ordering::Relaxed) + 1 } else { 0 };
+        self.still.store(looks, Ordering::Relaxed);
+        looks >= most_still(self.turns.load(Ordering::Relaxed))
     }
 
     /// Whether it has polled anything since the lookout looked last.
@@ -139,8 +148,12 @@ struct Seen {
     behind: bool,
     /// A driver is in its turn.
     turns: bool,
+    /// One that has a thread of its own is stuck.
+    stuck: bool,
     /// One lies low; how often that has been.
     low: Option<u64>,
+    /// Each driver has a thread and timers of its own.
+    apart: bool,
 }
 
 /// Who drives.
@@ -226,8 +239,8 @@ impl Lookout {
         let still = self.mode.has_one_drive() && made == 0 && seen.behind;
         self.still = if still { self.still + 1 } else { 0 };
         self.long = if seen.short { 0 } else { self.long + 1 };
-        let most_still = if seen.turns { STILL_LOOKS } else { RESTING_LOOKS };
-        let all_needed = self.still >= most_still || self.long >= LONG_LOOKS;
+        let stuck = seen.stuck || self.still >= most_still(seen.turns);
+        let all_needed = stuck || self.long >= LONG_LOOKS;
         self.mode = match self.mode {
             _ if self.idle > IDLE_LOOKS => Mode::Leave,
             Mode::Help { looks: 0 } if seen.perhaps => {
@@ -238,7 +251,7 @@ impl Lookout {
             Mode::Leave => Mode::Leave,
             _ if all_needed => self.have_all_help(),
             // One that sleeps now and then is enough.
-            one if one.has_one_drive() && !busy => {
+            one if one.has_one_drive() && (!busy || seen.apart) => {
                 self.waited = 0;
                 Mode::ONE
             }
@@ -290,6 +303,11 @@ impl Lookout {
     }
 }
 
+/// At so many looks in a row nothing was polled, although there was something to do: then the driver is stuck.
+fn most_still(turns: bool) -> u32 {
+    if turns { STILL_LOOKS } else { RESTING_LOOKS }
+}
+
 /// Starts a lookout, if there is none. Where no thread can be started, everybody helps always.
 pub(crate) fn start<W: Drives>(engine: &Arc<Engine<W>>) {
     let board = engine.work().board();
@@ -331,11 +349,16 @@ impl<W: Drives> Engine<W> {
         // One that sleeps knows how long polls took when others got in its way. It is asked only if nobody
         // has polled anything of late.
         let all_rest = tempi().all(|tempo| !tempo.has_moved());
-        for tempo in tempi() {
+        for list in board.lists() {
+            let (tempo, moved) = (&*list.tempo, list.tempo.has_moved());
             let polls = tempo.polls.load(Ordering::Relaxed);
             seen.polls += polls;
             seen.naps += tempo.naps.load(Ordering::Relaxed);
-            if tempo.has_moved() || (all_rest && polls > 0) {
+            if board.is_apart() {
+                // Others poll what is on their lists, which says nothing of this one.
+                seen.stuck |= tempo.is_stuck(!moved && list.has_ready());
+            }
+            if moved || (all_rest && polls > 0) {
                 seen.short &= tempo.is_short();
                 seen.perhaps &= tempo.is_below(SHORT_NANOS_OF_ALL);
                 seen.tiny &= tempo.is_below(TINY_NANOS);
@@ -343,6 +366,7 @@ impl<W: Drives> Engine<W> {
             tempo.looked.store(polls, Ordering::Relaxed);
             seen.turns |= tempo.turns.load(Ordering::Relaxed);
         }
+        seen.apart = board.is_apart();
         seen.low = board.low();
         seen.behind = board.is_up() && (board.has_ready() || self.is_wanted());
         seen
@@ -351,13 +375,19 @@ impl<W: Drives> Engine<W> {
     /// Has one driver do it all from now on, or has everybody help again.
     pub(crate) fn let_one_drive(self: &Arc<Self>, one: bool) {
         let mut acts = Acts::default();
+        let board = self.work().board();
+        if board.is_apart() {
+            // Each takes tasks for itself, so the crew calls them as ever.
+            board.set_one(one);
+            return;
+        }
         let mut crew = lock(&self.crew);
         if crew.one_drives != one {
             crew.one_drives = one;
             crew.roster.quiet = false;
             crew.call_all_needed(&mut acts);
             drop(crew);
-            self.work().board().set_one(one);
+            board.set_one(one);
             self.perform(acts);
         }
     }

@@ -274,6 +274,11 @@ impl<W: Work> Engine<W> {
         &self.settings.name
     }
 
+    /// The name of the thread at this place of the roster.
+    pub(crate) fn worker_name(&self, index: usize) -> String {
+        format!("{}-{index}", self.settings.name)
+    }
+
     pub(crate) fn hooks(&self) -> &Hooks {
         &self.settings.hooks
     }

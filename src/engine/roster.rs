@@ -78,6 +78,12 @@ impl Roster {
         self.present() - self.count(Duty::Leaving)
     }
 
+    /// Whether this one is here to stay.
+    pub(crate) fn stays(&self, index: usize) -> bool {
+        let duty = self.places.get(index).map_or(Duty::Vacant, |place| place.duty);
+        !matches!(duty, Duty::Vacant | Duty::Starting | Duty::Leaving)
+    }
+
     /// Those on their way to the lock or at it, or looking for a task: they will find the next one.
     pub(crate) fn alert(&self) -> usize {
         let coming = self.count(Duty::Starting) + self.count(Duty::Called);

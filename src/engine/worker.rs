@@ -72,7 +72,7 @@ impl Drop for Inside {
 /// Starts a thread for a place of the roster. The handle is stored before anybody can ask for it,
 /// because that is done under the same lock.
 pub(crate) fn start_thread<W: ThreadWork>(engine: &Arc<Engine<W>>, index: usize) -> io::Result<()> {
-    let mut builder = thread::Builder::new().name(worker_name(engine, index));
+    let mut builder = thread::Builder::new().name(engine.worker_name(index));
     if let Some(bytes) = engine.settings.stack_size {
         builder = builder.stack_size(bytes);
     }
@@ -83,14 +83,10 @@ pub(crate) fn start_thread<W: ThreadWork>(engine: &Arc<Engine<W>>, index: usize)
     Ok(())
 }
 
-fn worker_name<W: Work>(engine: &Engine<W>, index: usize) -> String {
-    format!("{}-{index}", engine.settings.name)
-}
-
 /// The life of the worker at place `index`.
 fn main<W: ThreadWork>(engine: &Arc<Engine<W>>, index: usize) {
     let _inside = enter(engine, Kind::Thread);
-    let name = worker_name(engine, index);
+    let name = engine.worker_name(index);
     let mut worker =
         Worker { engine, index, name, state: None, idle_since: None, breath: Breath::default() };
     let mut did = Did::Arrive(this_thread());

@@ -87,6 +87,15 @@ pub enum BuildError {
     Name(String),
     /// A pool of futures was built outside of a runtime, and was not given one.
     NoRuntime,
+    /// `own_threads(0)`: nobody would drive the futures of such a pool.
+    NoThreads,
+    /// `own_threads` with more of them than a pool of futures may have.
+    TooManyThreads {
+        /// What was asked for.
+        threads: usize,
+        /// The most that is possible.
+        limit: usize,
+    },
     /// `when_full(WhenFull::CallerRuns)` for a pool of futures: whoever submits could only run a future
     /// by waiting for its end, and then it might as well await it without a pool.
     CallerRuns,
@@ -139,8 +148,13 @@ impl fmt::Display for BuildError {
             BuildError::Name(name) => write!(f, "name: {name:?} contains a NUL byte"),
             BuildError::NoRuntime => f.write_str(
                 "runtime: there is no tokio runtime here; build the pool inside of one \
-                 (`Runtime::enter` does), or give the builder its handle with `runtime`",
+                 (`Runtime::enter` does), give the builder its handle with `runtime`, or have \
+                 `own_threads`",
             ),
+            BuildError::NoThreads => f.write_str("own_threads: 0 threads cannot run anything"),
+            BuildError::TooManyThreads { threads, limit } => {
+                write!(f, "own_threads: {threads} is above the limit of {limit}")
+            }
             BuildError::CallerRuns => {
                 f.write_str("when_full: a pool of futures has no CallerRuns; choose Wait or Refuse")
             }

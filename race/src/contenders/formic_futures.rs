@@ -19,6 +19,10 @@ impl<J: Job> FormicPushed<J> {
     pub(crate) fn new(job: J, limit: usize) -> Self {
         Self { job, pool: AsyncPool::new(limit) }
     }
+
+    pub(crate) fn own(job: J, limit: usize) -> Self {
+        Self { job, pool: AsyncPool::builder().workers(limit).own_threads(2).build().unwrap() }
+    }
 }
 
 impl<J: Job> Pushed<J> for FormicPushed<J> {
@@ -53,6 +57,17 @@ pub(crate) async fn pull_by_formic<J: Job>(
     limit: usize,
 ) -> Result<(), Failure> {
     let pool = AsyncPool::new(limit);
+    let pulled = pool.for_each(0..tasks, move |index| job.start(index)).await;
+    pulled.map_err(Failure::new)
+}
+
+/// The same on two threads of the pool's own.
+pub(crate) async fn pull_on_own_threads<J: Job>(
+    job: J,
+    tasks: u64,
+    limit: usize,
+) -> Result<(), Failure> {
+    let pool = AsyncPool::builder().workers(limit).own_threads(2).build().map_err(Failure::new)?;
     let pulled = pool.for_each(0..tasks, move |index| job.start(index)).await;
     pulled.map_err(Failure::new)
 }

@@ -30,6 +30,9 @@ pub(crate) static WORKLOAD: Workload = Workload {
         Entry::formic(FormicPushed::<Sleeper<TokioTimer>>::SETTINGS, |params| {
             tokio(params, FormicPushed::new)
         }),
+        Entry::variant("formic-own", "the same with own_threads(2)", |params| {
+            tokio(params, FormicPushed::own)
+        }),
         Entry::variant("formic-fn", FormicFnPushed::SETTINGS, |params| {
             tokio(params, FormicFnPushed::new)
         }),

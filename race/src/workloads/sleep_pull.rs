@@ -5,7 +5,7 @@ use std::future::Future;
 use super::sleep::Sleeper;
 use super::tally::Tally;
 use super::{Entry, Params, Runtime, Workload};
-use crate::contenders::formic_futures::pull_by_formic;
+use crate::contenders::formic_futures::{pull_by_formic, pull_on_own_threads};
 use crate::contenders::futures::{
     SmolTimer, TokioTimer, pull_buffered, pull_by_tasks, pull_on_executor,
 };
@@ -23,6 +23,9 @@ pub(crate) static WORKLOAD: Workload = Workload {
     rounds: 5,
     entries: &[
         Entry::formic("AsyncPool::new(workers), for_each", |params| tokio(params, pull_by_formic)),
+        Entry::variant("formic-own", "the same with own_threads(2)", |params| {
+            tokio(params, pull_on_own_threads)
+        }),
         Entry::peer(
             "tokio-buffered",
             "buffer_unordered(workers) in one unconstrained task",

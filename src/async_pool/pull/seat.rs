@@ -12,7 +12,7 @@ use pin_project_lite::pin_project;
 
 use super::super::runtime::goes_on;
 use super::super::source::PollItems;
-use super::{Next, Pull, Sink, panicked};
+use super::{From, Next, Pull, Sink, panicked};
 use crate::engine::{Counts, End, Errand, Patience, contain, leave_seat};
 use crate::error::JoinError;
 
@@ -70,7 +70,7 @@ pin_project! {
     {
         fn drop(this: Pin<&mut Self>) {
             let id = std::ptr::from_ref(this.as_ref().get_ref()).addr();
-            let begun = !matches!(this.stage, Stage::Queued);
+            let from = if let Stage::New { from } = this.stage { Some(from) } else { None };
             let this = this.project();
             let Some(pull) = this.pull.take() else { return };
             // Wherever it is dropped, nobody expects a panic of a user's.
@@ -81,7 +81,7 @@ pin_project! {
             });
             // If it was the last one, all that was pulled from goes with it.
             contain(|| {
-                pull.leave(id, begun);
+                pull.leave(id, from);
                 drop(pull);
             });
         }
@@ -93,7 +93,7 @@ pin_project! {
     #[project = StageNow]
     enum Stage<N, Fut> {
         // It has not been polled.
-        Queued,
+        New { from: From },
         // It has no item.
         Empty,
         // It has one, whose result has this number.
@@ -122,8 +122,8 @@ where
     Fut: Future<Output = K::Result> + Send + 'static,
     K: Sink,
 {
-    pub(super) fn new(pull: Arc<Pull<S, F, K>>) -> Self {
-        Seat { pull: Some(pull), stage: Stage::Queued, place: PhantomData }
+    pub(super) fn new(pull: Arc<Pull<S, F, K>>, from: From) -> Self {
+        Seat { pull: Some(pull), stage: Stage::New { from }, place: PhantomData }
     }
 }
 
@@ -141,8 +141,8 @@ where
         let id = std::ptr::from_ref(self.as_ref().get_ref()).addr();
         let mut this = self.project();
         let Some(pull) = &*this.pull else { return Poll::Ready(End::Counted) };
-        if let StageNow::Queued = this.stage.as_mut().project() {
-            pull.settle();
+        if let StageNow::New { from } = this.stage.as_mut().project() {
+            pull.settle(*from);
             this.stage.set(Stage::Empty);
         }
         for done in 1.. {

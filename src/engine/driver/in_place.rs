@@ -55,22 +55,36 @@ impl<W: Drives> Engine<W> {
         }
     }
 
-    /// Begins with up to `most` more futures beside the one that the calling thread polls, without a way
-    /// through the line. How many that were; None if somebody stands there, or no driver polls here.
+    /// The number of the driver that polls on the calling thread, if it is one of this pool's.
+    pub(crate) fn driver_here(&self) -> Option<usize> {
+        driver_of(self.work.board())
+    }
+
+    /// Begins with up to `most` more futures beside those of a driver, without a way through the line: of the
+    /// one that polls on the calling thread, or of `other`, if that one is there. `cell` is told which, by
+    /// number. How many that were; None if somebody stands in the line, or no driver polls here.
     pub(crate) fn begin_beside(
         self: &Arc<Self>,
+        other: usize,
         most: usize,
-        mut cell: impl FnMut() -> Arc<dyn Runnable>,
+        mut cell: impl FnMut(usize) -> Arc<dyn Runnable>,
     ) -> Option<usize> {
-        let board = self.work.board();
-        let list = board.list(driver_of(board)?);
+        let own = self.driver_here()?;
         let mut acts = Acts::default();
-        let begun = self.lock().begin_beside(most, &mut acts)?;
+        let mut crew = self.lock();
+        let begun = crew.begin_beside(most, &mut acts)?;
+        // From here on it stays: there is something to drive.
+        let driver = if crew.roster.stays(other) { other } else { own };
+        drop(crew);
         self.perform(acts);
         if begun >= MANY {
             make_room();
         }
-        list.add(&mut (0..begun).map(|_| cell()).collect());
+        let list = self.work.board().list(driver);
+        list.add(&mut (0..begun).map(|_| cell(driver)).collect());
+        if driver != own && begun > 0 {
+            list.wake_or_call();
+        }
         Some(begun)
     }
 

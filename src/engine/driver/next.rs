@@ -10,7 +10,7 @@ impl<W: Drives> Driver<W> {
     #[inline]
     pub(super) fn next(&mut self, ended: Option<u32>) -> Option<Arc<dyn Runnable>> {
         let next = match self.helps {
-            false => self.list.next(ended).or_else(|| self.steal()),
+            false => self.list.next(ended).or_else(|| self.help_out()),
             true => self.next_or_others(ended),
         };
         if next.is_some() {
@@ -31,6 +31,10 @@ impl<W: Drives> Driver<W> {
         self.list.next(ended).or_else(|| self.steal())
     }
 
+    fn help_out(&self) -> Option<Arc<dyn Runnable>> {
+        if self.list.is_each_for_itself() { None } else { self.steal() }
+    }
+
     fn steal(&self) -> Option<Arc<dyn Runnable>> {
         self.engine.work.board().steal(self.list.number())
     }
@@ -42,6 +46,11 @@ impl<W: Drives> Driver<W> {
             return;
         }
         self.looked = now;
+        if self.list.is_each_for_itself() {
+            // The lookout does so.
+            self.helps = false;
+            return;
+        }
         let board = self.engine.work.board();
         let others = board.lists().iter().zip(&mut self.seen);
         let others = others.filter(|(list, _)| list.number() != self.list.number());

@@ -7,7 +7,7 @@ use super::super::latch::Latch;
 use super::super::remains::Remains;
 use super::super::sync::Padded;
 use super::super::sync::atomic::{AtomicBool, Ordering};
-use super::others::Others;
+use super::others::{ALL, EACH, ONE, Others};
 use super::{Inbox, List, Runnable, State};
 
 /// The lists of all drivers of a pool.
@@ -19,8 +19,19 @@ pub(crate) struct Board {
 }
 
 impl Board {
+    /// For drivers that share the threads and timers of a runtime.
     pub(crate) fn new(drivers: usize) -> Self {
-        let others = Arc::new(Others::default());
+        Board::with(drivers, Others::default())
+    }
+
+    /// For drivers each of which has a thread and timers of its own.
+    #[cfg(any(feature = "tokio", test))]
+    pub(crate) fn apart(drivers: usize) -> Self {
+        Board::with(drivers, Others { apart: true, ..Others::default() })
+    }
+
+    fn with(drivers: usize, others: Others) -> Self {
+        let others = Arc::new(others);
         let list = |number| {
             let state = Padded(Latch::new(State::default()));
             let inbox = Padded(Latch::new(Inbox::default()));
@@ -49,10 +60,20 @@ impl Board {
         }
     }
 
-    /// Has one driver do it all from now on, or has everybody help again.
+    /// Whether each driver has a thread and timers of its own.
+    pub(crate) fn is_apart(&self) -> bool {
+        self.others.apart
+    }
+
+    /// Has one driver do it all from now on, or each its own; or has everybody help again.
     pub(crate) fn set_one(&self, one: bool) {
-        self.others.one.store(one, Ordering::Relaxed);
-        if one {
+        let who = match (one, self.is_apart()) {
+            (false, _) => ALL,
+            (true, false) => ONE,
+            (true, true) => EACH,
+        };
+        let before = self.others.who.swap(who, Ordering::Relaxed);
+        if before == who || one {
             return;
         }
         // First the word, then the look: whoever makes something ready after the look helps itself.
@@ -63,14 +84,14 @@ impl Board {
         }
     }
 
-    /// Whether one driver is to be enough, or there is only one.
+    /// Whether a driver is alone with its timers: one is to be enough, or there is only one, or each has its own.
     pub(crate) fn is_for_one(&self) -> bool {
-        self.lists.len() == 1 || self.is_left_to_one()
+        self.lists.len() == 1 || self.is_apart() || self.is_left_to_one()
     }
 
     /// Whether one driver is enough, and there is a lookout.
     pub(crate) fn is_left_to_one(&self) -> bool {
-        self.others.one.load(Ordering::Relaxed)
+        self.others.is_for_one()
     }
 
     /// How many drivers a runtime has.
@@ -103,6 +124,17 @@ impl Board {
 
     pub(crate) fn has_ready(&self) -> bool {
         self.lists.iter().any(|list| list.has_ready())
+    }
+
+    /// The driver with which new futures begin that `number` could begin with: another one, if each has a thread
+    /// of its own and that one has less than half as many.
+    pub(crate) fn neediest(&self, number: usize) -> usize {
+        if !self.is_apart() {
+            return number;
+        }
+        let emptiest = self.lists.iter().min_by_key(|list| list.count());
+        let needy = emptiest.filter(|list| 2 * list.count() < self.list(number).count());
+        needy.map_or(number, |list| list.number)
     }
 
     /// Takes a ready cell off the list of another driver than `number`.

@@ -37,7 +37,7 @@ impl List {
     pub(crate) fn lie_low(&self) -> bool {
         let mut inbox = self.inbox.hold();
         // Read under the lock under which everybody is called again, after this was written.
-        if !self.others.one.load(Ordering::Relaxed) {
+        if !self.is_for_one() {
             return false;
         }
         (inbox.asleep, inbox.low, inbox.in_turn) = (true, true, false);
@@ -108,6 +108,7 @@ mod tests {
     use std::task::Waker;
 
     use super::super::super::polling::Polls;
+    use super::super::others;
     use super::super::super::stubs::Bell;
     use super::*;
 
@@ -187,7 +188,7 @@ mod tests {
         let (board, bells) = left_to_one();
         assert!(board.list(0).lie_low());
         board.list(1).rise(&Waker::from(Arc::clone(&bells[1])));
-        board.others.one.store(false, Ordering::Relaxed);
+        board.others.who.store(others::ALL, Ordering::Relaxed);
         // As if it had not been counted among those that sleep yet.
         board.others.sleeping.store(0, Ordering::Relaxed);
         board.list(1).push_ready(7);

@@ -5,8 +5,15 @@ use std::sync::{Arc, OnceLock, Weak};
 use super::super::cell::Runnable;
 use super::super::remains::Remains;
 use super::super::sync::Padded;
-use super::super::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use super::super::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use super::List;
+
+/// Whichever driver finds it first. Where there is no lookout, this is how it is.
+pub(super) const ALL: u8 = 0;
+/// One driver that is up, and that is enough.
+pub(super) const ONE: u8 = 1;
+/// Each driver what is on its own list, and nothing else.
+pub(super) const EACH: u8 = 2;
 
 /// What the lists of a pool have in common.
 #[derive(Default)]
@@ -15,8 +22,10 @@ pub(super) struct Others {
     pub(super) sleeping: AtomicUsize,
     /// Drivers that are up.
     pub(super) up: AtomicUsize,
-    /// One that is up is enough. Only while there is a lookout.
-    pub(super) one: AtomicBool,
+    /// Who polls what is ready on a list: see [`ALL`].
+    pub(super) who: AtomicU8,
+    /// Each driver has a thread and timers of its own.
+    pub(super) apart: bool,
     /// Drivers that a runtime has.
     pub(super) at_work: AtomicUsize,
     /// The number, and one, of the list whose driver sleeps although something is ready; none if it is zero.
@@ -37,19 +46,35 @@ impl Others {
 
     /// Whether one driver is enough, and there is one that is up.
     pub(super) fn is_one_enough(&self) -> bool {
-        self.one.load(Ordering::Relaxed) && self.up.load(Ordering::Relaxed) > 0
+        self.is_for_one() && self.up.load(Ordering::Relaxed) > 0
     }
 
-    /// Whether a driver sleeps, or lies low and will be known to sleep at once.
+    /// Whether one driver is to poll what is on all lists.
     #[inline]
-    pub(super) fn may_sleep(&self) -> bool {
-        self.sleeping.load(Ordering::Relaxed) > 0 || self.low.load(Ordering::Relaxed) > 0
+    pub(super) fn is_for_one(&self) -> bool {
+        self.who.load(Ordering::Relaxed) == ONE
+    }
+
+    /// Whether each driver polls what is on its own list, and nothing else.
+    #[inline]
+    pub(super) fn is_each_for_itself(&self) -> bool {
+        self.who.load(Ordering::Relaxed) == EACH
+    }
+
+    /// Whether a driver that would help sleeps, or lies low and will be known to sleep at once.
+    #[inline]
+    pub(super) fn may_be_called(&self) -> bool {
+        (self.sleeping.load(Ordering::Relaxed) > 0 || self.low.load(Ordering::Relaxed) > 0)
+            && !self.is_each_for_itself()
     }
 
     /// Wakes a driver that sleeps, unless one that was woken still searches.
     #[inline]
     pub(super) fn call_one(&self) {
-        if self.sleeping.load(Ordering::Relaxed) > 0 && !self.is_one_enough() {
+        if self.sleeping.load(Ordering::Relaxed) > 0
+            && !self.is_one_enough()
+            && !self.is_each_for_itself()
+        {
             self.call_sleeper();
         }
     }

@@ -16,7 +16,9 @@ const SHORT: Seen = Seen {
     tiny: false,
     behind: false,
     turns: true,
+    stuck: false,
     low: None,
+    apart: false,
 };
 /// For so many looks it is put off to try several where polls are short, but not tiny.
 const PUT_OFF: u32 = TINY_HOLD.div_ceil(NOT_TINY);

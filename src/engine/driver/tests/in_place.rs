@@ -121,7 +121,7 @@ fn others_that_sleep_are_called_for_what_is_left() {
 /// So many futures that wait are begun with, beside what the driver polls. How many that were.
 fn begin_beside(driver: &Driver<ByHand>, most: usize) -> Option<usize> {
     let _polls = Polls::cells_of(driver.engine.work().board(), driver.me);
-    driver.engine.begin_beside(most, || Cell::new(errand(|_| Poll::Pending)))
+    driver.engine.begin_beside(driver.me, most, |_| Cell::new(errand(|_| Poll::Pending)))
 }
 
 #[test]
@@ -152,11 +152,11 @@ fn nobody_begins_before_those_in_the_line() {
 #[test]
 fn only_a_driver_of_the_pool_begins_with_more() {
     let (engine, _driver) = at_work(9, 1, 0);
-    let cell = || -> Arc<dyn Runnable> { unreachable!("nobody would poll it") };
-    assert_eq!(engine.begin_beside(3, cell), None, "no driver polls here");
+    let cell = |_| -> Arc<dyn Runnable> { unreachable!("nobody would poll it") };
+    assert_eq!(engine.begin_beside(0, 3, cell), None, "no driver polls here");
     let (_, others) = at_work(9, 1, 0);
     let _polls = Polls::cells_of(others.engine.work().board(), others.me);
-    assert_eq!(engine.begin_beside(3, cell), None, "one of another pool does");
+    assert_eq!(engine.begin_beside(0, 3, cell), None, "one of another pool does");
     assert_eq!(driven_and_queued(&engine), (1, 0));
 }
 
@@ -169,6 +169,46 @@ fn all_drivers_are_there_when_one_begins_with_more() {
     assert_eq!(engine.lock().roster.workers(), 1, "there is nothing to help with");
     assert_eq!(begin_beside(&first, 2), Some(2));
     assert_eq!(engine.lock().roster.workers(), 3);
+}
+
+#[test]
+fn more_begin_with_another_driver_if_it_is_there_to_stay() {
+    for (duty, stays) in [
+        (Duty::Idle, true),
+        (Duty::Called, true),
+        (Duty::Engaged, true),
+        (Duty::Starting, false),
+        (Duty::Leaving, false),
+        (Duty::Vacant, false),
+    ] {
+        let engine = engine(2, 9);
+        let (first, mut second) = (driver(&engine), driver(&engine));
+        let bell = Arc::new(Bell::default());
+        let waker = Waker::from(Arc::clone(&bell));
+        assert_eq!(second.turn(&Context::from_waker(&waker), || ()), Turn::Sleep);
+        if duty != Duty::Idle {
+            engine.lock().roster.remove_idle(second.me);
+            engine.lock().roster.set(second.me, duty);
+        }
+        let _polls = Polls::cells_of(engine.work().board(), first.me);
+        let begin = |most| {
+            let mut with = Vec::new();
+            let begun = engine.begin_beside(second.me, most, |driver| {
+                with.push(driver);
+                Cell::new(errand(|_| Poll::Pending)) as _
+            });
+            assert_eq!(begun, Some(with.len()));
+            with
+        };
+        assert_eq!((begin(0), bell.rung()), (vec![], 0), "nobody is woken for nothing");
+        let (whose, rung) = if stays { (second.me, 1) } else { (first.me, 0) };
+        assert_eq!(begin(1), [whose], "{duty:?}");
+        assert_eq!((bell.rung(), engine.lane.driven()), (rung, 1));
+        let cells = [&first, &second].map(|driver| driver.list.has_ready());
+        assert_eq!(cells, [!stays, stays]);
+        // Dropped as it was: the roster knows better than this test.
+        engine.lock().roster.set(second.me, Duty::Engaged);
+    }
 }
 
 #[test]

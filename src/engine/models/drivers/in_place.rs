@@ -111,7 +111,7 @@ fn what_begins_beside_another_has_a_place() {
         };
         let more = task.clone();
         super::submit(&pool, async move {
-            let beside = its.begin_beside(3, || {
+            let beside = its.begin_beside(0, 3, |_| {
                 let Job::Bare(cell) = bare(more(&its)) else { unreachable!("it has no handle") };
                 cell
             });
