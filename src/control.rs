@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use self::steer::Steer;
-use crate::engine::{Engine, Load, Work};
+use crate::engine::{Ended, Engine, Load, Work};
 use crate::error::StillRunning;
 
 /// The figures, the size and the ends of a pool, whatever it runs. [`Pool`](crate::Pool),
@@ -52,9 +52,9 @@ impl Control {
         self.engine.load()
     }
 
-    /// An error if the calling thread is running a task of this pool.
-    pub(crate) fn check_outside(&self) -> Result<(), StillRunning> {
-        self.engine.check_outside()
+    /// An error if whoever asks would wait for itself.
+    pub(crate) fn check_outside(&self, what: Ended) -> Result<(), StillRunning> {
+        self.engine.check_outside(what)
     }
 
     #[cfg(feature = "tokio")]

@@ -5,7 +5,6 @@ use std::io;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
-use std::thread;
 use std::time::Instant;
 
 use tokio::runtime::{Builder, Handle};
@@ -41,9 +40,12 @@ pub(super) fn start_thread<W: Drives>(engine: &Arc<Engine<W>>, index: usize) -> 
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let (driver, begun) = Driver::new(engine, index);
     let driving = Driving { driver, knocker: None, runtime: runtime.handle().clone() };
-    // As a task: what `block_on` polls itself is woken by a system call, also by its own thread.
-    let main = move || drop(runtime.block_on(runtime.spawn(driving)));
-    thread::Builder::new().name(engine.worker_name(index)).spawn(main)?;
+    engine.start_thread(index, move || {
+        // As a task: what `block_on` polls itself is woken by a system call, also by its own thread.
+        drop(runtime.block_on(runtime.spawn(driving)));
+        // Nobody who drains waits for what was given to `spawn_blocking`.
+        runtime.shutdown_background();
+    })?;
     // Where there is a thread, nobody drops the driver before its first turn.
     let _ = begun.rely();
     Ok(())

@@ -145,13 +145,13 @@ impl Control {
     #[doc(alias = "Release")]
     #[doc(alias = "shutdown")]
     pub async fn drain_async(&self) -> Result<(), StillRunning> {
-        self.check_outside()?;
+        self.check_outside(Ended::Workers)?;
         self.close();
         self.steer().until(Ended::Workers).await
     }
 
     pub(crate) fn drain_until(&self, deadline: Option<Instant>) -> Result<(), StillRunning> {
-        self.check_outside()?;
+        self.check_outside(Ended::Workers)?;
         self.close();
         self.steer().wait_until(Ended::Workers, deadline)
     }

@@ -16,7 +16,7 @@ pub(super) trait Steer: Send + Sync {
     fn is_closed(&self) -> bool;
     fn minimum(&self) -> usize;
     fn most(&self) -> usize;
-    fn check_outside(&self) -> Result<(), StillRunning>;
+    fn check_outside(&self, what: Ended) -> Result<(), StillRunning>;
     fn still_running(&self) -> StillRunning;
     fn resize(self: Arc<Self>, workers: usize);
     fn prestart(self: Arc<Self>, workers: usize) -> io::Result<()>;
@@ -55,8 +55,8 @@ impl<W: Work> Steer for Engine<W> {
         W::MOST
     }
 
-    fn check_outside(&self) -> Result<(), StillRunning> {
-        Engine::check_outside(self)
+    fn check_outside(&self, what: Ended) -> Result<(), StillRunning> {
+        Engine::check_outside(self, what)
     }
 
     fn still_running(&self) -> StillRunning {

@@ -309,17 +309,7 @@ impl<W: Drives> Driver<W> {
 
     /// The driver's last step, unless it is needed after all.
     fn leave(&mut self) -> bool {
-        let mut acts = Acts::default();
-        let mut crew = self.engine.lock();
-        self.gone = !crew.calls_back(self.me);
-        if self.gone {
-            crew.let_go(self.me, &mut acts);
-        }
-        drop(crew);
-        if self.gone {
-            self.list.leave();
-        }
-        self.engine.perform(acts);
+        self.gone = self.engine.leave(self.me, || self.list.leave());
         self.gone
     }
 

@@ -230,7 +230,7 @@ impl<W: Work> Engine<W> {
         what: Ended,
         deadline: Option<Instant>,
     ) -> Result<(), StillRunning> {
-        self.check_outside()?;
+        self.check_outside(what)?;
         let waiter = Waiter::thread();
         if self.lock().await_end(what, &waiter) || waiter.look().is_some() {
             self.join_left(what);
@@ -255,8 +255,14 @@ impl<W: Work> Engine<W> {
         UntilEnd { engine: self, what, waiter: None }
     }
 
-    pub(crate) fn check_outside(&self) -> Result<(), StillRunning> {
-        if !self.is_inside() {
+    /// An error if the calling thread would wait for itself: for a task that it runs, or, as a thread of the
+    /// pool, for its own end.
+    pub(crate) fn check_outside(&self, what: Ended) -> Result<(), StillRunning> {
+        let waits_for_itself = match what {
+            Ended::Tasks => self.is_inside(),
+            Ended::Workers => self.is_inside() || self.has_this_thread(),
+        };
+        if !waits_for_itself {
             return Ok(());
         }
         Err(StillRunning { from_inside: true, ..self.lock().still_running() })
@@ -312,7 +318,7 @@ impl<W: Work> Future for UntilEnd<'_, W> {
             waiter.set_waker(context.waker());
             waiter.verdict().is_some()
         } else {
-            engine.check_outside()?;
+            engine.check_outside(what)?;
             let waiter = Waiter::future(context.waker());
             let ended = engine.lock().await_end(what, &waiter);
             self.waiter = Some(waiter);

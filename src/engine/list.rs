@@ -277,6 +277,9 @@ impl List {
         }
         (inbox.asleep, inbox.in_turn) = (true, false);
         self.set_up(&mut inbox, false);
+        self.others.sleeping.fetch_add(1, Ordering::Relaxed);
+        // Read under the lock under which everybody is called to help, after this was written.
+        let looks_at_others = !self.is_each_for_itself();
         let called = self.called.swap(false, Ordering::Relaxed);
         let is_empty = state.cells.len() == state.vacant.len();
         // An empty list need not be as long as it has been.
@@ -292,9 +295,8 @@ impl List {
         if is_empty {
             self.others.remains.free_some();
         }
-        self.others.sleeping.fetch_add(1, Ordering::Relaxed);
         self.others.searching.store(false, Ordering::Relaxed);
-        if self.is_each_for_itself() {
+        if !looks_at_others {
             self.tempo.count_nap();
             return true;
         }

@@ -98,6 +98,11 @@ impl Tempo {
         self.naps.store(self.naps.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 
+    #[cfg(all(test, not(loom)))]
+    pub(crate) fn naps(&self) -> u64 {
+        self.naps.load(Ordering::Relaxed)
+    }
+
     /// So many polls took that long.
     pub(crate) fn note(&self, polls: usize, time: Duration) {
         let new = (time.as_nanos() / polls.max(1) as u128).clamp(1, u32::MAX as u128) as u64;
@@ -372,24 +377,23 @@ impl<W: Drives> Engine<W> {
         seen
     }
 
-    /// Has one driver do it all from now on, or has everybody help again.
+    /// Has one driver do it all from now on, or each its own, or has everybody help again. For the lookout only.
     pub(crate) fn let_one_drive(self: &Arc<Self>, one: bool) {
-        let mut acts = Acts::default();
         let board = self.work().board();
-        if board.is_apart() {
-            // Each takes tasks for itself, so the crew calls them as ever.
-            board.set_one(one);
+        if board.is_one() == one {
             return;
         }
+        let mut acts = Acts::default();
         let mut crew = lock(&self.crew);
-        if crew.one_drives != one {
-            crew.one_drives = one;
-            crew.roster.quiet = false;
-            crew.call_all_needed(&mut acts);
-            drop(crew);
-            board.set_one(one);
-            self.perform(acts);
-        }
+        // Drivers that stay apart are called for new tasks as ever.
+        crew.one_drives = one && !board.is_apart();
+        crew.roster.quiet = false;
+        // Whoever drove alone may have been stuck before it could do this.
+        crew.serve_waiters(&mut acts);
+        crew.call_all_needed(&mut acts);
+        drop(crew);
+        board.set_one(one);
+        self.perform(acts);
     }
 }
 

@@ -81,7 +81,7 @@ pub(crate) use self::run::{Counts, End, Hooks, contain};
 pub(crate) use self::seat::TakenIn;
 pub(crate) use self::slip::Slip;
 pub(crate) use self::sync::Padded;
-pub(crate) use self::worker::{Kind, inside, start_thread};
+pub(crate) use self::worker::{Kind, inside, start_worker};
 #[cfg(feature = "tokio")]
 pub(crate) use self::{
     bare::Bare,
@@ -272,11 +272,6 @@ impl<W: Work> Engine<W> {
 
     fn name(&self) -> &str {
         &self.settings.name
-    }
-
-    /// The name of the thread at this place of the roster.
-    pub(crate) fn worker_name(&self, index: usize) -> String {
-        format!("{}-{index}", self.settings.name)
     }
 
     pub(crate) fn hooks(&self) -> &Hooks {

@@ -88,7 +88,12 @@ impl Drives for ByHand {
     }
 }
 
+/// With drivers that share a runtime's threads.
 pub(crate) fn engine(drivers: usize, capacity: usize) -> Arc<Engine<ByHand>> {
+    engine_on(Board::new(drivers), capacity)
+}
+
+pub(crate) fn engine_on(board: Board, capacity: usize) -> Arc<Engine<ByHand>> {
     let settings = Settings {
         capacity,
         minimum: 0,
@@ -102,7 +107,7 @@ pub(crate) fn engine(drivers: usize, capacity: usize) -> Arc<Engine<ByHand>> {
         hooks: Hooks::default(),
         faults: None,
     };
-    Engine::new(settings, ByHand(Arc::new(Board::new(drivers))))
+    Engine::new(settings, ByHand(Arc::new(board)))
 }
 
 /// Calls this as a future would that is polled by a driver whose polls take so long.

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use crate::engine::{
-    Counts, End, Engine, MAX_WORKERS, Parcel, Slip, ThreadWork, Unpack, Work, contain, start_thread,
+    Counts, End, Engine, MAX_WORKERS, Parcel, Slip, ThreadWork, Unpack, Work, contain, start_worker,
 };
 
 /// What a worker calls: the function, with the worker's state inside.
@@ -49,7 +49,7 @@ impl<T: Send + 'static, R: Send + 'static> Work for Calls<T, R> {
     const MOST: usize = MAX_WORKERS;
 
     fn start(engine: &Arc<Engine<Self>>, index: usize) -> io::Result<()> {
-        start_thread(engine, index)
+        start_worker(engine, index)
     }
 
     fn origin(job: &Job<T, R>) -> Option<&'static Location<'static>> {

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::{Multi, Shard};
 use crate::control::{Control, deadline};
+use crate::engine::Ended;
 use crate::error::{PrestartError, ReopenError, ResizeError, ShardErrors, StillRunning};
 use crate::stats::Stats;
 
@@ -127,7 +128,7 @@ impl<P: Shard> Multi<P> {
     /// ```
     #[doc(alias = "WaitAll")]
     pub fn wait_idle(&self) -> Result<(), ShardErrors<StillRunning>> {
-        self.check_outside()?;
+        self.check_outside(Ended::Tasks)?;
         loop {
             self.each(Control::wait_idle)?;
             if self.is_idle() {
@@ -157,7 +158,7 @@ impl<P: Shard> Multi<P> {
     /// # }
     /// ```
     pub async fn wait_idle_async(&self) -> Result<(), ShardErrors<StillRunning>> {
-        self.check_outside()?;
+        self.check_outside(Ended::Tasks)?;
         loop {
             let mut errors = Vec::new();
             for (number, shard) in self.shards().iter().enumerate() {
@@ -269,7 +270,7 @@ impl<P: Shard> Multi<P> {
     /// # }
     /// ```
     pub async fn drain_async(&self) -> Result<(), ShardErrors<StillRunning>> {
-        self.check_outside()?;
+        self.check_outside(Ended::Workers)?;
         self.close();
         let mut errors = Vec::new();
         for (number, shard) in self.shards().iter().enumerate() {
@@ -280,7 +281,7 @@ impl<P: Shard> Multi<P> {
 
     /// Closing starts every shard's end, so to wait for one after the other is to wait for all.
     fn drain_until(&self, deadline: Option<Instant>) -> Result<(), ShardErrors<StillRunning>> {
-        self.check_outside()?;
+        self.check_outside(Ended::Workers)?;
         self.close();
         self.each(|shard| shard.drain_until(deadline))
     }
@@ -349,8 +350,8 @@ impl<P: Shard> Multi<P> {
         ShardErrors::check(errors.collect())
     }
 
-    fn check_outside(&self) -> Result<(), ShardErrors<StillRunning>> {
-        self.each(Control::check_outside)
+    fn check_outside(&self, what: Ended) -> Result<(), ShardErrors<StillRunning>> {
+        self.each(|shard| shard.check_outside(what))
     }
 
     /// Whether there was an instant at which no shard had a task.

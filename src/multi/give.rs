@@ -1,7 +1,7 @@
 //! How a task gets into a shard, or into another one if that refuses it.
 
 use super::{Multi, Shard};
-use crate::engine::Patience;
+use crate::engine::{Ended, Patience};
 use crate::error::SubmitError;
 use crate::fn_pool::FnPool;
 use crate::handle::JoinHandle;
@@ -141,7 +141,9 @@ impl<P: Shard> Multi<P> {
 
     /// The open shard whose task the calling thread is running.
     fn own_shard(&self) -> Option<&P> {
-        self.shards().iter().find(|shard| shard.check_outside().is_err() && !shard.is_closed())
+        self.shards()
+            .iter()
+            .find(|shard| shard.check_outside(Ended::Tasks).is_err() && !shard.is_closed())
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::engine::task::{Errand, Task};
 use crate::engine::{
-    Counts, End, Engine, MAX_WORKERS, Parcel, Slip, ThreadWork, Unpack, Work, start_thread,
+    Counts, End, Engine, MAX_WORKERS, Parcel, Slip, ThreadWork, Unpack, Work, start_worker,
 };
 
 /// What the workers of a [`Pool`](crate::Pool) do: they call closures.
@@ -18,7 +18,7 @@ impl Work for Closures {
     const MOST: usize = MAX_WORKERS;
 
     fn start(engine: &Arc<Engine<Self>>, index: usize) -> io::Result<()> {
-        start_thread(engine, index)
+        start_worker(engine, index)
     }
 
     fn kill(job: &Task) -> bool {

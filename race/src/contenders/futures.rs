@@ -3,10 +3,12 @@
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use async_executor::Executor;
 use futures_util::StreamExt;
+use tokio::runtime::Builder;
 use tokio::sync::Semaphore;
 use tokio::task::{JoinSet, unconstrained};
 
@@ -198,6 +200,31 @@ pub(crate) async fn pull_buffered<J: Job>(job: J, tasks: u64, limit: usize) -> R
     let stream = futures_util::stream::iter(0..tasks).map(move |index| job.start(index));
     let driven = stream.buffer_unordered(limit).for_each(|()| std::future::ready(()));
     tokio::spawn(unconstrained(driven)).await.map_err(Failure::new)
+}
+
+/// The same on two threads, each with a runtime and half of the limit, over a counter that they share.
+pub(crate) async fn pull_buffered_apart<J: Job>(
+    job: J,
+    tasks: u64,
+    limit: usize,
+) -> Result<(), Failure> {
+    let next = Arc::new(AtomicU64::new(0));
+    let half = |limit: usize| -> Result<_, Failure> {
+        let runtime = Builder::new_current_thread().enable_all().build().map_err(Failure::new)?;
+        let next = Arc::clone(&next);
+        let take =
+            move || Some(next.fetch_add(1, Ordering::Relaxed)).filter(|index| *index < tasks);
+        let stream = futures_util::stream::iter(std::iter::from_fn(take));
+        let driven = stream.map(move |index| job.start(index)).buffer_unordered(limit);
+        let driven = driven.for_each(|()| std::future::ready(()));
+        let (tell, told) = tokio::sync::oneshot::channel();
+        thread::spawn(move || tell.send(runtime.block_on(runtime.spawn(unconstrained(driven)))));
+        Ok(told)
+    };
+    for told in [half(limit.div_ceil(2))?, half((limit / 2).max(1))?] {
+        told.await.map_err(Failure::new)?.map_err(Failure::new)?;
+    }
+    Ok(())
 }
 
 /// Pulls by as many looping tasks as the limit says, over a counter that they share.

@@ -48,6 +48,9 @@ pub(crate) static WORKLOAD: Workload = Workload {
         Entry::formic(FormicPushed::<Napper<TokioTimer>>::SETTINGS, |params| {
             tokio(params, FormicPushed::new)
         }),
+        Entry::variant("formic-own", "the same with own_threads(2)", |params| {
+            tokio(params, FormicPushed::own)
+        }),
         Entry::peer("tokio-spawn", "a task for each", |params| {
             tokio(params, |job, _| UnlimitedSpawn(job))
         }),

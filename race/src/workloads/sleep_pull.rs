@@ -7,7 +7,7 @@ use super::tally::Tally;
 use super::{Entry, Params, Runtime, Workload};
 use crate::contenders::formic_futures::{pull_by_formic, pull_on_own_threads};
 use crate::contenders::futures::{
-    SmolTimer, TokioTimer, pull_buffered, pull_by_tasks, pull_on_executor,
+    SmolTimer, TokioTimer, pull_buffered, pull_buffered_apart, pull_by_tasks, pull_on_executor,
 };
 use crate::contenders::stage::{on_executor, on_tokio};
 use crate::failure::Failure;
@@ -30,6 +30,12 @@ pub(crate) static WORKLOAD: Workload = Workload {
             "tokio-buffered",
             "buffer_unordered(workers) in one unconstrained task",
             |params| tokio(params, pull_buffered),
+        ),
+        Entry::beside(
+            "by-hand",
+            "two threads, each with a current-thread runtime and buffer_unordered(workers / 2), over a \
+                shared counter",
+            |params| tokio(params, pull_buffered_apart),
         ),
         Entry::peer("tokio-workers", "`workers` looping tasks over a shared counter", |params| {
             tokio(params, pull_by_tasks)

@@ -8,7 +8,7 @@ use std::task::{Poll, Waker};
 use super::super::cell::Cell;
 use super::super::lookout::Tempo;
 use super::super::roster::Duty;
-use super::super::stubs::{Bell, ByHand, engine, errand};
+use super::super::stubs::{Bell, ByHand, engine, engine_on, errand};
 use super::super::sync::atomic::{AtomicUsize, Ordering};
 use super::*;
 
@@ -108,6 +108,44 @@ fn a_driver_that_is_stuck_is_helped_by_one_that_has_enough_to_do() {
     assert_eq!(its.load(Ordering::Relaxed), so_far + 5, "every other poll");
     assert!(own.load(Ordering::Relaxed) > 5);
     drop((stuck, busy));
+}
+
+#[test]
+fn a_driver_with_a_thread_of_its_own_leaves_others_alone_until_everybody_helps() {
+    let engine = engine_on(Board::apart(2), 10);
+    let (mut first, mut second) = (driver(&engine), driver(&engine));
+    let its = push(&engine, usize::MAX);
+    assert_eq!(short_turn(&mut first, 1), Turn::Yield);
+    second.look_every = Duration::ZERO;
+    let own = push(&engine, usize::MAX);
+    engine.let_one_drive(true);
+    assert!(!engine.lock().one_drives, "both take tasks");
+    let so_far = its.load(Ordering::Relaxed);
+    (0..3).for_each(|_| assert_eq!(short_turn(&mut second, 10), Turn::Yield));
+    assert_eq!((its.load(Ordering::Relaxed), own.load(Ordering::Relaxed)), (so_far, 30));
+    assert!(!second.helps, "however long the other one has not moved");
+    engine.let_one_drive(false);
+    (0..3).for_each(|_| assert_eq!(short_turn(&mut second, 10), Turn::Yield));
+    assert!(its.load(Ordering::Relaxed) > so_far);
+    second.helps = true;
+    engine.let_one_drive(true);
+    assert_eq!(short_turn(&mut second, 10), Turn::Yield);
+    assert!(!second.helps, "not any more");
+    assert_eq!(second.time(), second.times.0, "it is alone with its timers");
+    drop((first, second));
+}
+
+#[test]
+fn a_driver_without_anything_of_its_own_sleeps_beside_others() {
+    let engine = engine_on(Board::apart(2), 10);
+    let (mut first, mut second) = (driver(&engine), driver(&engine));
+    push(&engine, usize::MAX);
+    assert_eq!(short_turn(&mut first, 1), Turn::Yield);
+    engine.let_one_drive(true);
+    assert_eq!(turn(&mut second), Turn::Sleep, "although the other one has something to poll");
+    push(&engine, usize::MAX);
+    assert_eq!(short_turn(&mut second, 1), Turn::Yield, "new tasks are for everybody");
+    drop((first, second));
 }
 
 #[test]

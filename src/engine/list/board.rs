@@ -65,6 +65,11 @@ impl Board {
         self.others.apart
     }
 
+    /// Whether one driver is to do it all, or each its own. Otherwise everybody helps.
+    pub(crate) fn is_one(&self) -> bool {
+        self.others.who.load(Ordering::Relaxed) != ALL
+    }
+
     /// Has one driver do it all from now on, or each its own; or has everybody help again.
     pub(crate) fn set_one(&self, one: bool) {
         let who = match (one, self.is_apart()) {
@@ -72,16 +77,14 @@ impl Board {
             (true, false) => ONE,
             (true, true) => EACH,
         };
-        let before = self.others.who.swap(who, Ordering::Relaxed);
-        if before == who || one {
+        self.others.who.store(who, Ordering::Relaxed);
+        if one {
             return;
         }
-        // First the word, then the look: whoever makes something ready after the look helps itself.
-        for list in &self.lists {
-            if list.has_ready() {
-                list.wake_or_call();
-            }
-        }
+        // First the word, then a look at every list, under its lock: whoever makes something ready or goes to
+        // sleep after that helps itself, and whoever has done so before is seen.
+        let ready: Vec<_> = self.lists.iter().filter(|list| list.has_ready()).collect();
+        ready.iter().for_each(|list| list.wake_or_call());
     }
 
     /// Whether a driver is alone with its timers: one is to be enough, or there is only one, or each has its own.

@@ -108,8 +108,8 @@ mod tests {
     use std::task::Waker;
 
     use super::super::super::polling::Polls;
-    use super::super::others;
     use super::super::super::stubs::Bell;
+    use super::super::others;
     use super::*;
 
     /// A board of three drivers, of which the first is up and enough, and the bells that wake them.

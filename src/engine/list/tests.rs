@@ -1,3 +1,4 @@
+mod each;
 mod one;
 
 use std::task::Poll;
@@ -22,7 +23,11 @@ struct Trial {
 
 impl Trial {
     fn new() -> Self {
-        let (board, bells) = (Board::new(3), (0..3).map(|_| Arc::default()).collect());
+        Trial::on(Board::new(3))
+    }
+
+    fn on(board: Board) -> Self {
+        let bells = (0..3).map(|_| Arc::default()).collect();
         assert_eq!(board.drivers(), 3);
         let trial = Trial { board, bells };
         (0..3).for_each(|driver| assert!(trial.rise(driver), "its waker is news"));

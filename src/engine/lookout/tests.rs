@@ -110,6 +110,19 @@ fn one_that_is_not_in_its_turn_is_waited_for() {
 }
 
 #[test]
+fn drivers_with_threads_of_their_own_are_not_tried_together() {
+    let apart = Seen { apart: true, ..SHORT };
+    let mut lookout = Lookout { last: apart, ..lookout(Mode::Help { looks: 0 }) };
+    assert_eq!(lookout.see_often(3 * (FIRST_HOLD + TINY_HOLD), 100), Mode::ONE);
+    let stuck = Seen { stuck: true, polls: lookout.last.polls + 100, ..apart };
+    assert_eq!(lookout.look(stuck), Mode::Help { looks: FIRST_HELP }, "although others go on");
+    let long = Seen { short: false, perhaps: false, stuck: false, ..lookout.last };
+    lookout.mode = Mode::ONE;
+    let looks = (1..=LONG_LOOKS).map(|_| lookout.look(long).has_one_drive());
+    assert_eq!(looks.filter(|apart| *apart).count() as u32, LONG_LOOKS - 1, "they are to help");
+}
+
+#[test]
 fn all_may_be_slower_than_one_would_be() {
     let slow = Seen { short: false, ..SHORT };
     let mut lookout = lookout(Mode::Help { looks: 0 });

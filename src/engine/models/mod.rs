@@ -20,7 +20,7 @@ use crate::engine::line::Line;
 use crate::engine::sync::now;
 use crate::engine::{
     Counts, End, Ended, Engine, Hooks, MAX_WORKERS, Patience, Settings, ThreadWork, Work,
-    start_thread,
+    start_worker,
 };
 use crate::error::Refused;
 
@@ -61,7 +61,7 @@ impl Work for Arc<Count> {
     const MOST: usize = MAX_WORKERS;
 
     fn start(engine: &Arc<Engine<Self>>, index: usize) -> io::Result<()> {
-        start_thread(engine, index)
+        start_worker(engine, index)
     }
 
     fn kill(_: &usize) -> bool {

@@ -1,5 +1,7 @@
 //! What drivers tell, and what the lookout sees of it.
 
+use super::super::super::list::Board;
+use super::super::super::stubs::engine_on;
 use super::*;
 
 #[test]
@@ -139,4 +141,29 @@ fn drivers_are_behind_if_one_is_up_and_there_is_something_to_do() {
     assert!(engine.seen().behind, "a future is ready");
     board.list(0).leave();
     assert!(!engine.seen().behind, "whoever is woken now has not been stuck");
+}
+
+#[test]
+fn one_that_has_a_thread_of_its_own_is_stuck_if_it_leaves_what_is_ready() {
+    for (turns, most) in [(true, STILL_LOOKS), (false, RESTING_LOOKS)] {
+        let engine = engine_on(Board::apart(2), 10);
+        let board = Arc::clone(engine.work().board());
+        let (list, other) = (board.list(0), board.list(1));
+        list.tempo.set_turns(turns);
+        let mut stuck = || {
+            other.tempo.count_polls(1);
+            engine.seen().stuck
+        };
+        assert!((0..2 * most).all(|_| !stuck()), "nothing is ready");
+        list.push_ready(0);
+        assert!((1..most).all(|_| !stuck()) && stuck() && stuck());
+        list.tempo.count_polls(1);
+        assert!((0..most).all(|_| !stuck()) && stuck(), "it has moved, and it is counted anew");
+        list.next(None);
+        assert!(!stuck());
+        let shared = super::engine(2, 10);
+        shared.work().board().list(0).push_ready(0);
+        assert!((0..2 * most).all(|_| !shared.seen().stuck), "where one serves all lists");
+    }
+    assert!(engine_on(Board::apart(2), 10).seen().apart && !super::engine(2, 10).seen().apart);
 }

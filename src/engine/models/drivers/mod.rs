@@ -23,6 +23,7 @@ use crate::engine::{
 };
 use crate::handle::JoinHandle;
 
+mod each;
 mod ends;
 mod in_place;
 mod lookout;
@@ -151,7 +152,11 @@ impl Unpack<Packed, usize> for Futures {
 }
 
 fn pool(drivers: usize, start: Start, settings: Settings) -> Pool {
-    let board = Arc::new(Board::new(drivers));
+    pool_on(Board::new(drivers), start, settings)
+}
+
+fn pool_on(board: Board, start: Start, settings: Settings) -> Pool {
+    let board = Arc::new(board);
     Engine::new(
         settings,
         Futures { board, start: StdMutex::new(start), waiting: StdMutex::default() },

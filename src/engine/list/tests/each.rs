@@ -1,0 +1,88 @@
+//! Each driver has a thread of its own, and polls what is on its own list.
+
+use super::*;
+
+/// Three such drivers, which are up.
+fn apart() -> Trial {
+    let trial = Trial::on(Board::apart(3));
+    trial.board.set_one(true);
+    trial
+}
+
+#[test]
+fn nobody_is_woken_for_what_is_on_the_list_of_another() {
+    let trial = apart();
+    assert!(trial.sleep(1) && trial.sleep(2));
+    trial.add(0, 2);
+    trial.list(0).push_ready(0);
+    assert_eq!(trial.rung(), [0, 0, 0], "its driver is up");
+    trial.list(2).push_ready(0);
+    assert_eq!(trial.rung(), [0, 0, 1], "its driver slept");
+    trial.list(2).push_ready(1);
+    assert_eq!(trial.rung(), [0, 0, 1]);
+}
+
+#[test]
+fn a_driver_sleeps_whatever_the_others_have() {
+    let trial = apart();
+    trial.add(0, 1);
+    assert!(!trial.sleep(0) && trial.sleep(1));
+    assert_eq!(trial.list(1).tempo.naps(), 1);
+    trial.board.set_one(false);
+    assert_eq!(trial.rung(), [0, 1, 0], "until everybody helps");
+    assert!(!trial.rise(1) && !trial.sleep(1));
+}
+
+#[test]
+fn everybody_helps_until_each_is_told_to_stay_apart() {
+    let trial = Trial::on(Board::apart(3));
+    assert!(!trial.list(0).is_each_for_itself());
+    assert!(trial.sleep(1) && trial.list(0).others_sleep());
+    trial.add(0, 2);
+    assert_eq!(trial.rung(), [0, 1, 0]);
+    trial.board.set_one(true);
+    assert!(trial.list(0).is_each_for_itself());
+    assert!(!Trial::new().list(0).is_each_for_itself(), "others share a runtime");
+}
+
+#[test]
+fn nobody_steps_back_or_lies_low_or_is_away() {
+    let trial = apart();
+    trial.add(0, 1);
+    assert!((0..3).all(|driver| !trial.list(driver).is_spare(&trial.board)));
+    assert!(!trial.list(0).is_for_one() && !trial.list(0).lie_low());
+    assert!(trial.sleep(1) && !trial.list(0).others_sleep(), "nobody that would have to help");
+    assert!(trial.board.is_for_one(), "each is alone with its timers");
+    assert!(!trial.board.is_left_to_one());
+}
+
+#[test]
+fn it_is_changed_once_who_helps() {
+    let trial = apart();
+    assert!(trial.sleep(1));
+    trial.add(0, 2);
+    trial.board.set_one(true);
+    assert_eq!(trial.rung(), [0, 0, 0]);
+    trial.board.set_one(false);
+    assert_eq!(trial.rung(), [0, 1, 0]);
+    trial.board.set_one(false);
+    assert_eq!(trial.rung(), [0, 1, 0], "that is known");
+}
+
+#[test]
+fn new_futures_begin_with_one_that_has_less_than_half_as_many() {
+    let trial = apart();
+    let neediest = || [0, 1, 2].map(|driver| trial.board.neediest(driver));
+    assert_eq!(neediest(), [0, 1, 2], "all have the same");
+    trial.add(0, 2);
+    assert_eq!(neediest(), [1, 1, 2]);
+    trial.add(1, 1);
+    assert_eq!(neediest(), [2, 2, 2]);
+    trial.add(2, 1);
+    assert_eq!(neediest(), [0, 1, 2], "half as many are enough");
+    trial.add(2, 2);
+    assert_eq!(neediest(), [0, 1, 1]);
+    let shared = Trial::new();
+    shared.add(0, 9);
+    assert_eq!(shared.board.neediest(0), 0, "they share a runtime");
+}

@@ -1,0 +1,80 @@
+//! Each driver has a thread of its own, and polls what is on its own list until it is to help.
+
+use super::*;
+
+/// A board of two such drivers. The first one has polled a future that waits for the event. Each is rung for by
+/// its alarm.
+fn each_for_itself() -> (Arc<Board>, [Arc<Alarm>; 2], Event) {
+    let (board, event) = (Arc::new(Board::apart(2)), Event::default());
+    let alarms: [Arc<Alarm>; 2] = Default::default();
+    for (list, alarm) in board.lists().iter().zip(&alarms) {
+        list.rise(&Waker::from(Arc::clone(alarm)));
+    }
+    board.set_one(true);
+    let Job::Bare(cell) = bare(event.clone()) else { unreachable!("it has no handle") };
+    board.list(0).add(&mut vec![cell]);
+    assert_eq!(wakes::poll_ready(board.list(0)), 0);
+    (board, alarms, event)
+}
+
+fn rings(alarm: &Alarm) -> bool {
+    *alarm.rings.lock().unwrap()
+}
+
+#[test]
+fn each_is_woken_for_its_own() {
+    explore(|| {
+        let (board, [own, other], event) = each_for_itself();
+        assert!(board.list(1).sleep(&board), "it has nothing");
+        let waker = thread::spawn(move || event.happen());
+        let sleeps = board.list(0).sleep(&board);
+        waker.join().unwrap();
+        assert!(!sleeps || rings(&own), "nobody else would poll it");
+        assert!(!rings(&other));
+    });
+}
+
+#[test]
+fn one_that_is_stuck_is_helped_by_one_that_goes_to_sleep() {
+    explore(|| {
+        let (board, [_, helper], event) = each_for_itself();
+        // From here on the first driver is in a poll that takes long.
+        event.happen();
+        let its = Arc::clone(&board);
+        let lookout = thread::spawn(move || its.set_one(false));
+        let sleeps = board.list(1).sleep(&board);
+        lookout.join().unwrap();
+        assert!(!sleeps || rings(&helper), "it is to help");
+    });
+}
+
+#[test]
+fn what_begins_with_another_driver_is_driven() {
+    explore(|| {
+        let pool = pool_on(Board::apart(2), Start::ByHand, settings(3, 8));
+        let [first, second] = drivers(&pool);
+        pool.work().board().set_one(true);
+        let (ran, begun) = (Drops::default(), Arc::new(StdMutex::new(0)));
+        let (its, guards, tells) = (Arc::clone(&pool), ran.clone(), Arc::clone(&begun));
+        submit(&pool, async move {
+            let beside = its.begin_beside(1, 2, |_| {
+                let guard = guards.guard();
+                let Job::Bare(cell) = bare(async move {
+                    let _guard = guard;
+                    1
+                }) else {
+                    unreachable!("it has no handle")
+                };
+                cell
+            });
+            *tells.lock().unwrap() = beside.unwrap_or(0);
+            1
+        });
+        let other = thread::spawn(move || turn_until_it_leaves(second));
+        pool.close();
+        turn_until_it_leaves(first);
+        other.join().unwrap();
+        let begun = *begun.lock().unwrap();
+        assert_eq!((ended(&pool), ran.count()), ((1 + begun as u64, 0), begun));
+    });
+}
