@@ -128,6 +128,10 @@ impl<P> Builder<P> {
         if self.policy() == WhenFull::CallerRuns {
             return Err(BuildError::CallerRuns);
         }
-        self.ground.clone().map_or_else(Ground::current, Ground::check)
+        let ground = self.ground.clone().map_or_else(Ground::current, Ground::check)?;
+        match (&ground, self.asks_for_threads()) {
+            (Ground::Runtime(_), Some(setting)) => Err(BuildError::NoOwnThreads { setting }),
+            _ => Ok(ground),
+        }
     }
 }

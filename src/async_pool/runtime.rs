@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Instant;
 
-use tokio::runtime::{Builder, Handle};
+use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::{coop, yield_now};
 
 use crate::engine::{Driver, Drives, Engine, Kind, Turn, inside, polls_are_short};
@@ -40,15 +40,35 @@ pub(super) fn start_thread<W: Drives>(engine: &Arc<Engine<W>>, index: usize) -> 
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let (driver, begun) = Driver::new(engine, index);
     let driving = Driving { driver, knocker: None, runtime: runtime.handle().clone() };
+    let (own, its_engine) = (OwnRuntime(Some(runtime)), Arc::clone(engine));
     engine.start_thread(index, move || {
-        // As a task: what `block_on` polls itself is woken by a system call, also by its own thread.
-        drop(runtime.block_on(runtime.spawn(driving)));
-        // Nobody who drains waits for what was given to `spawn_blocking`.
-        runtime.shutdown_background();
+        its_engine.hooks().tell_start(index);
+        drop(its_engine);
+        own.run(driving);
     })?;
     // Where there is a thread, nobody drops the driver before its first turn.
     let _ = begun.rely();
     Ok(())
+}
+
+/// The runtime of one thread. It ends without a wait for what was given to `spawn_blocking`: nobody who drains
+/// waits for that either. And it may have to end inside a task, where tokio lets nobody wait: there a driver
+/// starts others, and if one cannot have a thread its runtime is not needed.
+struct OwnRuntime(Option<Runtime>);
+
+impl OwnRuntime {
+    fn run(self, driving: impl Future<Output = ()> + Send + 'static) {
+        if let Some(runtime) = &self.0 {
+            // As a task: what `block_on` polls itself is woken by a system call, also by its own thread.
+            drop(runtime.block_on(runtime.spawn(driving)));
+        }
+    }
+}
+
+impl Drop for OwnRuntime {
+    fn drop(&mut self) {
+        self.0.take().into_iter().for_each(Runtime::shutdown_background);
+    }
 }
 
 /// Lets another thread have what was just woken or started by a task of a pool. A thread of the runtime

@@ -165,8 +165,86 @@ impl<P> Builder<P> {
         self
     }
 
+    /// The size of a worker's stack in bytes; Rust's default for threads unless set. A pool of futures must have
+    /// threads of its own for it, and for the two hooks below: those of a runtime are not the pool's.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// fn depth(n: u32) -> u32 {
+    ///     if n == 0 { 0 } else { 1 + std::hint::black_box(depth(n - 1)) }
+    /// }
+    ///
+    /// let pool = formic::Pool::builder().workers(1).stack_size(16 * 1024 * 1024).build()?;
+    /// assert_eq!(pool.spawn(|| depth(10_000))?.join()?, 10_000);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "thread_stack_size")]
+    pub fn stack_size(mut self, bytes: usize) -> Self {
+        self.stack_size = Some(bytes);
+        self
+    }
+
+    /// Called on a worker's thread before its first task, with the number of its place.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::sync::mpsc;
+    ///
+    /// let (tell, told) = mpsc::channel();
+    /// let pool = formic::Pool::builder()
+    ///     .workers(1)
+    ///     .on_worker_start(move |index| drop(tell.send(index)))
+    ///     .build()?;
+    /// pool.submit(|| ())?;
+    /// assert_eq!(told.recv()?, 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "start_handler")]
+    pub fn on_worker_start(mut self, hook: impl Fn(usize) + Send + Sync + 'static) -> Self {
+        self.hooks.on_worker_start = Some(Arc::new(hook));
+        self
+    }
+
+    /// Called on a worker's thread when it retires, with the number of its place. The place is
+    /// free for another worker after the hook has returned.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::sync::mpsc;
+    ///
+    /// let (tell, told) = mpsc::channel();
+    /// let pool = formic::Pool::builder()
+    ///     .workers(2..=2)
+    ///     .on_worker_stop(move |index| drop(tell.send(index)))
+    ///     .build()?;
+    /// pool.drain()?; // returns after the hooks have
+    /// assert_eq!(told.try_iter().sum::<usize>(), 1); // 0 and 1
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "exit_handler")]
+    pub fn on_worker_stop(mut self, hook: impl Fn(usize) + Send + Sync + 'static) -> Self {
+        self.hooks.on_worker_stop = Some(Arc::new(hook));
+        self
+    }
+
     #[cfg(feature = "tokio")]
     pub(crate) fn policy(&self) -> WhenFull {
         self.when_full
+    }
+
+    /// The first setting that only a pool with threads of its own can have.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn asks_for_threads(&self) -> Option<&'static str> {
+        let hooks = &self.hooks;
+        [
+            ("stack_size", self.stack_size.is_some()),
+            ("on_worker_start", hooks.on_worker_start.is_some()),
+            ("on_worker_stop", hooks.on_worker_stop.is_some()),
+        ]
+        .into_iter()
+        .find_map(|(setting, set)| set.then_some(setting))
     }
 }

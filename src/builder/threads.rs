@@ -1,6 +1,5 @@
 //! The settings that only pools of threads have.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::Builder;
@@ -114,70 +113,6 @@ impl<P: OnThreads> Builder<P> {
     #[doc(alias = "warm_up")]
     pub fn prestart(mut self, workers: usize) -> Self {
         self.prestart = workers;
-        self
-    }
-
-    /// The size of a worker's stack in bytes; Rust's default for threads unless set.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// fn depth(n: u32) -> u32 {
-    ///     if n == 0 { 0 } else { 1 + std::hint::black_box(depth(n - 1)) }
-    /// }
-    ///
-    /// let pool = formic::Pool::builder().workers(1).stack_size(16 * 1024 * 1024).build()?;
-    /// assert_eq!(pool.spawn(|| depth(10_000))?.join()?, 10_000);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[doc(alias = "thread_stack_size")]
-    pub fn stack_size(mut self, bytes: usize) -> Self {
-        self.stack_size = Some(bytes);
-        self
-    }
-
-    /// Called on a worker's thread before its first task, with the number of its place.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::sync::mpsc;
-    ///
-    /// let (tell, told) = mpsc::channel();
-    /// let pool = formic::Pool::builder()
-    ///     .workers(1)
-    ///     .on_worker_start(move |index| drop(tell.send(index)))
-    ///     .build()?;
-    /// pool.submit(|| ())?;
-    /// assert_eq!(told.recv()?, 0);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[doc(alias = "start_handler")]
-    pub fn on_worker_start(mut self, hook: impl Fn(usize) + Send + Sync + 'static) -> Self {
-        self.hooks.on_worker_start = Some(Arc::new(hook));
-        self
-    }
-
-    /// Called on a worker's thread when it retires, with the number of its place. The place is
-    /// free for another worker after the hook has returned.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::sync::mpsc;
-    ///
-    /// let (tell, told) = mpsc::channel();
-    /// let pool = formic::Pool::builder()
-    ///     .workers(2..=2)
-    ///     .on_worker_stop(move |index| drop(tell.send(index)))
-    ///     .build()?;
-    /// pool.drain()?; // returns after the hooks have
-    /// assert_eq!(told.try_iter().sum::<usize>(), 1); // 0 and 1
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[doc(alias = "exit_handler")]
-    pub fn on_worker_stop(mut self, hook: impl Fn(usize) + Send + Sync + 'static) -> Self {
-        self.hooks.on_worker_stop = Some(Arc::new(hook));
         self
     }
 }

@@ -309,7 +309,14 @@ impl<W: Drives> Driver<W> {
 
     /// The driver's last step, unless it is needed after all.
     fn leave(&mut self) -> bool {
+        let has_thread = self.engine.work.board().is_apart();
+        if has_thread {
+            self.engine.hooks().tell_stop(self.me);
+        }
         self.gone = self.engine.leave(self.me, || self.list.leave());
+        if has_thread && !self.gone {
+            self.engine.hooks().tell_start(self.me);
+        }
         self.gone
     }
 

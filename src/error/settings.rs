@@ -96,6 +96,11 @@ pub enum BuildError {
         /// The most that is possible.
         limit: usize,
     },
+    /// A setting for threads, of a pool of futures whose threads are those of a runtime.
+    NoOwnThreads {
+        /// The setting: `"stack_size"`, `"on_worker_start"` or `"on_worker_stop"`.
+        setting: &'static str,
+    },
     /// `when_full(WhenFull::CallerRuns)` for a pool of futures: whoever submits could only run a future
     /// by waiting for its end, and then it might as well await it without a pool.
     CallerRuns,
@@ -155,6 +160,10 @@ impl fmt::Display for BuildError {
             BuildError::TooManyThreads { threads, limit } => {
                 write!(f, "own_threads: {threads} is above the limit of {limit}")
             }
+            BuildError::NoOwnThreads { setting } => write!(
+                f,
+                "{setting}: the threads are the runtime's; set it there, or have `own_threads`"
+            ),
             BuildError::CallerRuns => {
                 f.write_str("when_full: a pool of futures has no CallerRuns; choose Wait or Refuse")
             }

@@ -8,7 +8,7 @@ use tokio::runtime::{Handle, Runtime};
 use crate::common::block_on;
 use crate::common::on_tokio::runtime;
 use crate::hold::Hold;
-use crate::kinds::{Back, Job, Kind, Plan, Soon, back, controls, multi_controls};
+use crate::kinds::{Back, Job, Kind, Plan, Soon, back, controls, multi_controls, those_of_another};
 
 /// The runtime of all tests with two threads.
 static TWO_THREADS: LazyLock<Runtime> = LazyLock::new(|| runtime(2));
@@ -82,22 +82,27 @@ impl Kind for OnOneThread {
     fn build(plan: &Plan) -> Self {
         OnOneThread(on(&ONE_THREAD, plan))
     }
-    fn submit(&self, job: Job) -> Soon<'_, Result<(), Back>> {
-        Kind::submit(&self.0, job)
+    those_of_another!();
+}
+
+/// A pool of futures on two threads of its own.
+#[derive(Clone)]
+pub(crate) struct OnOwnThreads(AsyncPool);
+
+impl std::ops::Deref for OnOwnThreads {
+    type Target = AsyncPool;
+
+    fn deref(&self) -> &AsyncPool {
+        &self.0
     }
-    fn try_submit(&self, job: Job) -> Result<(), Back> {
-        Kind::try_submit(&self.0, job)
+}
+
+impl Kind for OnOwnThreads {
+    fn build(plan: &Plan) -> Self {
+        let builder = plan.own_threads_settings(AsyncPool::builder()).own_threads(2);
+        OnOwnThreads(builder.build().expect("sound settings"))
     }
-    fn spawn(&self, job: Job) -> Soon<'_, Result<JoinHandle<()>, Back>> {
-        Kind::spawn(&self.0, job)
-    }
-    fn wait_idle(&self) -> Soon<'_, bool> {
-        Kind::wait_idle(&self.0)
-    }
-    fn drain(&self) -> Soon<'_, bool> {
-        Kind::drain(&self.0)
-    }
-    controls!();
+    those_of_another!();
 }
 
 impl Kind for AsyncFnPool<Job, ()> {

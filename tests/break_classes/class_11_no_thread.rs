@@ -59,7 +59,7 @@ fn no_first_worker<K: Kind>() {
         assert_eq!(pool.stats().completed, 1);
     });
 }
-on_every_thread_pool!(no_first_worker);
+on_every_pool_with_threads!(no_first_worker);
 
 /// Worker n cannot be started: those that there are do the work.
 fn no_further_worker<K: Kind>() {
@@ -98,4 +98,26 @@ fn no_regrowth<K: Kind>() {
         assert_eq!((ran.load(Ordering::SeqCst), Arc::strong_count(&ran)), (2, 1));
     });
 }
-on_every_thread_pool!(no_regrowth);
+on_every_pool_with_threads!(no_regrowth);
+
+/// Threads of a pool of futures cannot be started: those that there are do the work.
+#[cfg(feature = "tokio")]
+#[test]
+fn futures_on_those_threads_that_there_are() {
+    crate::watched(concat!(module_path!(), "::futures_on_those_threads_that_there_are"), || {
+        in_a_child(|| {
+            let plan = Plan { stack_size: Some(STACK), ..Plan::new(64, 16) };
+            let pool = plan.own_threads_settings(formic::AsyncPool::builder());
+            let pool = pool.own_threads(64).build().unwrap();
+            let ran = Arc::new(AtomicUsize::new(0));
+            for _ in 0..20 {
+                (0..1000).for_each(|_| pool.blocking_submit(counting(&ran)).unwrap());
+                let threads = plan.census.count();
+                assert!((1..64).contains(&threads), "{threads}");
+            }
+            formic::Control::drain(&pool).unwrap();
+            assert_eq!(ran.load(Ordering::SeqCst), 20_000);
+            assert_eq!(plan.census.count(), 0);
+        });
+    });
+}

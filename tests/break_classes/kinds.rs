@@ -57,8 +57,12 @@ impl Plan {
 
     /// And what only those for threads can.
     fn thread_settings<P: formic::OnThreads>(&self, builder: Builder<P>) -> Builder<P> {
-        let builder = self.settings(builder).keep_alive(self.keep_alive);
-        let builder = builder.on_worker_start(self.census.hook());
+        self.own_threads_settings(builder).keep_alive(self.keep_alive)
+    }
+
+    /// What those can be told that have threads of their own.
+    pub(crate) fn own_threads_settings<P>(&self, builder: Builder<P>) -> Builder<P> {
+        let builder = self.settings(builder).on_worker_start(self.census.hook());
         match self.stack_size {
             Some(bytes) => builder.stack_size(bytes),
             None => builder,
@@ -114,6 +118,30 @@ macro_rules! controls {
 }
 #[cfg(feature = "tokio")]
 pub(crate) use controls;
+
+/// What a pool has that is another kind with other settings.
+macro_rules! those_of_another {
+    () => {
+        fn submit(&self, job: Job) -> Soon<'_, Result<(), Back>> {
+            Kind::submit(&self.0, job)
+        }
+        fn try_submit(&self, job: Job) -> Result<(), Back> {
+            Kind::try_submit(&self.0, job)
+        }
+        fn spawn(&self, job: Job) -> Soon<'_, Result<JoinHandle<()>, Back>> {
+            Kind::spawn(&self.0, job)
+        }
+        fn wait_idle(&self) -> Soon<'_, bool> {
+            Kind::wait_idle(&self.0)
+        }
+        fn drain(&self) -> Soon<'_, bool> {
+            Kind::drain(&self.0)
+        }
+        controls!();
+    };
+}
+#[cfg(feature = "tokio")]
+pub(crate) use those_of_another;
 
 /// What every `Multi` has by itself.
 macro_rules! multi_controls {
@@ -233,22 +261,7 @@ impl Kind for WithState {
         };
         WithState(builder.build_with_state(|| 0_u64, run).expect("sound settings"))
     }
-    fn submit(&self, job: Job) -> Soon<'_, Result<(), Back>> {
-        Kind::submit(&self.0, job)
-    }
-    fn try_submit(&self, job: Job) -> Result<(), Back> {
-        Kind::try_submit(&self.0, job)
-    }
-    fn spawn(&self, job: Job) -> Soon<'_, Result<JoinHandle<()>, Back>> {
-        Kind::spawn(&self.0, job)
-    }
-    fn wait_idle(&self) -> Soon<'_, bool> {
-        Kind::wait_idle(&self.0)
-    }
-    fn drain(&self) -> Soon<'_, bool> {
-        Kind::drain(&self.0)
-    }
-    controls!();
+    those_of_another!();
 }
 
 impl Kind for Multi<Pool> {

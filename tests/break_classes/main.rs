@@ -20,6 +20,7 @@ macro_rules! kind {
     (multi_fn) => { formic::Multi<formic::FnPool<$crate::kinds::Job, ()>> };
     (async_pool) => { formic::AsyncPool };
     (async_pool_on_one_thread) => { $crate::async_kinds::OnOneThread };
+    (async_pool_on_own_threads) => { $crate::async_kinds::OnOwnThreads };
     (async_fn_pool) => { formic::AsyncFnPool<$crate::kinds::Job, ()> };
     (multi_async) => { formic::Multi<formic::AsyncPool> };
     (multi_async_fn) => { formic::Multi<formic::AsyncFnPool<$crate::kinds::Job, ()>> };
@@ -54,7 +55,8 @@ macro_rules! on_pools {
 macro_rules! on_every_pool {
     ($test:ident) => {
         on_pools!($test: pool, fn_pool, fn_pool_with_state, multi, multi_fn;
-            async_pool, async_pool_on_one_thread, async_fn_pool, multi_async, multi_async_fn);
+            async_pool, async_pool_on_one_thread, async_pool_on_own_threads, async_fn_pool, multi_async,
+            multi_async_fn);
     };
 }
 
@@ -62,7 +64,14 @@ macro_rules! on_every_pool {
 macro_rules! on_every_single_pool {
     ($test:ident) => {
         on_pools!($test: pool, fn_pool, fn_pool_with_state;
-            async_pool, async_pool_on_one_thread, async_fn_pool);
+            async_pool, async_pool_on_one_thread, async_pool_on_own_threads, async_fn_pool);
+    };
+}
+
+/// On every kind that has threads of its own.
+macro_rules! on_every_pool_with_threads {
+    ($test:ident) => {
+        on_pools!($test: pool, fn_pool, fn_pool_with_state, multi, multi_fn; async_pool_on_own_threads);
     };
 }
 
