@@ -30,7 +30,7 @@ enum For<'a, T: Send + 'static, R: Send + 'static> {
     Joiner(Arc<Spawned<T, R>>),
 }
 
-type Origin = &'static Location<'static>;
+pub(super) type Origin = &'static Location<'static>;
 
 /// Calls on a runtime.
 pub(crate) struct Calls<T: Send + 'static, R: Send + 'static> {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 
 use super::build::IN_FLIGHT;
-use super::calls::{Calls, Job, give_back, handle};
+use super::calls::{Calls, Job, Origin, give_back, handle};
 use crate::builder::{Builder, Started, WhenFull};
 use crate::control::Control;
 use crate::engine::{Engine, Parcel, Patience, Slip};
@@ -206,7 +206,15 @@ impl<T: Send + 'static, R: Send + 'static> AsyncFnPool<T, R> {
         &self,
         argument: T,
     ) -> impl Future<Output = Result<JoinHandle<R>, SubmitError<T>>> + Send + '_ {
-        let parcel = Parcel::new(self.engine(), argument, Location::caller());
+        self.spawn_from(argument, Location::caller())
+    }
+
+    fn spawn_from(
+        &self,
+        argument: T,
+        origin: Origin,
+    ) -> impl Future<Output = Result<JoinHandle<R>, SubmitError<T>>> + Send + '_ {
+        let parcel = Parcel::new(self.engine(), argument, origin);
         async move {
             let job = Job::Spawned(Slip::new(&parcel));
             handle(parcel, self.enter(job).await)
@@ -256,7 +264,15 @@ impl<T: Send + 'static, R: Send + 'static> AsyncFnPool<T, R> {
     #[track_caller]
     #[doc(alias = "Process")]
     pub fn call(&self, argument: T) -> impl Future<Output = Result<R, CallError<T>>> + Send + '_ {
-        let spawned = self.spawn(argument);
+        self.call_from(argument, Location::caller())
+    }
+
+    fn call_from(
+        &self,
+        argument: T,
+        origin: Origin,
+    ) -> impl Future<Output = Result<R, CallError<T>>> + Send + '_ {
+        let spawned = self.spawn_from(argument, origin);
         async move {
             let handle = spawned.await.map_err(CallError::Refused)?;
             Ok(handle.cancel_on_drop().await?)
@@ -267,12 +283,13 @@ impl<T: Send + 'static, R: Send + 'static> AsyncFnPool<T, R> {
     ///
     /// # Errors
     ///
-    /// [`CallError::TimedOut`] when the time is over: the call is cancelled. Otherwise as
-    /// [`call`](AsyncFnPool::call).
+    /// [`CallError::TimedOut`] when the time is over: the call is cancelled. [`Refused::NoRuntime`] if the
+    /// pool has [threads of its own](Builder::own_threads) and this is not awaited in a runtime, whose timers
+    /// it needs then. Otherwise as [`call`](AsyncFnPool::call).
     ///
     /// # Panics
     ///
-    /// If the pool's runtime has no timers (`enable_time`).
+    /// If that runtime, or otherwise the pool's, has no timers (`enable_time`).
     ///
     /// # Examples
     ///
@@ -293,12 +310,16 @@ impl<T: Send + 'static, R: Send + 'static> AsyncFnPool<T, R> {
         argument: T,
         time: Duration,
     ) -> impl Future<Output = Result<R, CallError<T>>> + Send + '_ {
-        let call = self.call(argument);
+        let origin = Location::caller();
         async move {
+            let Some(timers) = self.engine().work().ground().timers() else {
+                let error = SubmitError::new(argument, Refused::NoRuntime);
+                return Err(CallError::Refused(error));
+            };
             // The timers of the pool's runtime, wherever this is polled.
             let timeout = {
-                let _inside = self.engine().work().ground().enter();
-                tokio::time::timeout(time, call)
+                let _inside = timers.enter();
+                tokio::time::timeout(time, self.call_from(argument, origin))
             };
             match timeout.await {
                 Ok(outcome) => outcome,

@@ -8,7 +8,7 @@
 use std::io;
 use std::sync::Arc;
 
-use tokio::runtime::{EnterGuard, Handle};
+use tokio::runtime::Handle;
 
 use super::runtime::{start_driver, start_thread};
 use crate::engine::{Board, Drives, Engine};
@@ -59,12 +59,12 @@ impl Ground {
         }
     }
 
-    /// Has the calling thread use the timers of the runtime. The pool's own threads keep theirs to themselves,
-    /// because they end with it.
-    pub(super) fn enter(&self) -> Option<EnterGuard<'_>> {
+    /// The runtime whose timers tell when a call has taken too long. The pool's own threads keep theirs to
+    /// themselves, because these end with them: then it is whatever runtime this is called in, if any.
+    pub(super) fn timers(&self) -> Option<Handle> {
         match self {
-            Ground::Runtime(runtime) => Some(runtime.enter()),
-            Ground::OwnThreads(_) => None,
+            Ground::Runtime(runtime) => Some(runtime.clone()),
+            Ground::OwnThreads(_) => Handle::try_current().ok(),
         }
     }
 }

@@ -277,9 +277,9 @@ impl List {
         }
         (inbox.asleep, inbox.in_turn) = (true, false);
         self.set_up(&mut inbox, false);
+        // Under the lock that whoever has everybody help takes after it has said so, and before it calls them:
+        // it sees this, or it is heard below.
         self.others.sleeping.fetch_add(1, Ordering::Relaxed);
-        // Read under the lock under which everybody is called to help, after this was written.
-        let looks_at_others = !self.is_each_for_itself();
         let called = self.called.swap(false, Ordering::Relaxed);
         let is_empty = state.cells.len() == state.vacant.len();
         // An empty list need not be as long as it has been.
@@ -296,7 +296,7 @@ impl List {
             self.others.remains.free_some();
         }
         self.others.searching.store(false, Ordering::Relaxed);
-        if !looks_at_others {
+        if self.is_each_for_itself() {
             self.tempo.count_nap();
             return true;
         }

@@ -36,6 +36,8 @@ pub enum Refused {
     /// The call would have blocked a thread of an async runtime, and with it perhaps the very task that
     /// would have ended the wait: await instead.
     InRuntime,
+    /// The call has a deadline, and there is no async runtime here whose timers could tell when it is over.
+    NoRuntime,
 }
 
 impl fmt::Display for Refused {
@@ -45,6 +47,9 @@ impl fmt::Display for Refused {
             Refused::Closed => "the pool is closed: `reopen` it after a drain to go on",
             Refused::TimedOut => "no place in the pool got free in time",
             Refused::NoWorker => "the pool has no worker, and none could be started",
+            Refused::NoRuntime => {
+                "no tokio runtime here has timers for a deadline: await it in one"
+            }
             Refused::InRuntime => "a blocking call inside an async runtime: await `submit` instead",
         })
     }

@@ -20,9 +20,16 @@ impl<J: Job> FormicPushed<J> {
         Self { job, pool: AsyncPool::new(limit) }
     }
 
+    /// On two threads of the pool's own.
     pub(crate) fn own(job: J, limit: usize) -> Self {
-        Self { job, pool: AsyncPool::builder().workers(limit).own_threads(2).build().unwrap() }
+        Self { job, pool: on_own_threads(limit) }
     }
+}
+
+/// A pool with two threads of its own.
+pub(crate) fn on_own_threads(limit: usize) -> AsyncPool {
+    let pool = AsyncPool::builder().workers(limit).own_threads(2).build();
+    pool.expect("these are sound settings, and no thread is started yet")
 }
 
 impl<J: Job> Pushed<J> for FormicPushed<J> {
@@ -52,22 +59,10 @@ impl<J: Job> Pushed<J> for FormicFnPushed {
 
 /// Pulls by [`AsyncPool::for_each`].
 pub(crate) async fn pull_by_formic<J: Job>(
+    pool: AsyncPool,
     job: J,
     tasks: u64,
-    limit: usize,
 ) -> Result<(), Failure> {
-    let pool = AsyncPool::new(limit);
-    let pulled = pool.for_each(0..tasks, move |index| job.start(index)).await;
-    pulled.map_err(Failure::new)
-}
-
-/// The same on two threads of the pool's own.
-pub(crate) async fn pull_on_own_threads<J: Job>(
-    job: J,
-    tasks: u64,
-    limit: usize,
-) -> Result<(), Failure> {
-    let pool = AsyncPool::builder().workers(limit).own_threads(2).build().map_err(Failure::new)?;
     let pulled = pool.for_each(0..tasks, move |index| job.start(index)).await;
     pulled.map_err(Failure::new)
 }

@@ -2,10 +2,12 @@
 
 use std::future::Future;
 
+use formic::AsyncPool;
+
 use super::sleep::Sleeper;
 use super::tally::Tally;
 use super::{Entry, Params, Runtime, Workload};
-use crate::contenders::formic_futures::{pull_by_formic, pull_on_own_threads};
+use crate::contenders::formic_futures::{on_own_threads, pull_by_formic};
 use crate::contenders::futures::{
     SmolTimer, TokioTimer, pull_buffered, pull_buffered_apart, pull_by_tasks, pull_on_executor,
 };
@@ -22,9 +24,9 @@ pub(crate) static WORKLOAD: Workload = Workload {
     params: Params { runtime: Some(Runtime::TwoThreads), ..Params::of(1_000_000, 50_000) },
     rounds: 5,
     entries: &[
-        Entry::formic("AsyncPool::new(workers), for_each", |params| tokio(params, pull_by_formic)),
+        Entry::formic("AsyncPool::new(workers), for_each", |params| formic(params, AsyncPool::new)),
         Entry::variant("formic-own", "the same with own_threads(2)", |params| {
-            tokio(params, pull_on_own_threads)
+            formic(params, on_own_threads)
         }),
         Entry::peer(
             "tokio-buffered",
@@ -47,6 +49,10 @@ pub(crate) static WORKLOAD: Workload = Workload {
         ),
     ],
 };
+
+fn formic(params: &Params, build: impl FnOnce(usize) -> AsyncPool) -> Result<Sample, Failure> {
+    tokio(params, |job, tasks, limit| pull_by_formic(build(limit), job, tasks))
+}
 
 fn tokio<F: Future<Output = Result<(), Failure>>>(
     params: &Params,

@@ -3,9 +3,11 @@ mod low;
 mod stint;
 
 use std::cell::Cell as Counter;
+use std::future::Future;
 use std::task::{Poll, Waker};
 
 use super::super::cell::Cell;
+use super::super::ends::Ended;
 use super::super::lookout::Tempo;
 use super::super::roster::Duty;
 use super::super::stubs::{Bell, ByHand, engine, engine_on, errand};
@@ -146,6 +148,27 @@ fn a_driver_without_anything_of_its_own_sleeps_beside_others() {
     push(&engine, usize::MAX);
     assert_eq!(short_turn(&mut second, 1), Turn::Yield, "new tasks are for everybody");
     drop((first, second));
+}
+
+#[test]
+fn whoever_waits_is_served_when_everybody_is_to_help() {
+    for board in [Board::new(2), Board::apart(2)] {
+        let engine = engine_on(board, 10);
+        let mut first = driver(&engine);
+        push(&engine, usize::MAX);
+        assert_eq!(short_turn(&mut first, 1), Turn::Yield);
+        let mut end = std::pin::pin!(engine.until(Ended::Tasks));
+        let mut has_ended =
+            || end.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready();
+        engine.let_one_drive(true);
+        assert!(!has_ended());
+        // As in a turn whose next poll takes long.
+        engine.lane.end_driven();
+        assert!(!has_ended(), "nobody has told");
+        engine.let_one_drive(false);
+        assert!(has_ended());
+        first.gone = true;
+    }
 }
 
 #[test]

@@ -57,19 +57,6 @@ fn nobody_steps_back_or_lies_low_or_is_away() {
 }
 
 #[test]
-fn it_is_changed_once_who_helps() {
-    let trial = apart();
-    assert!(trial.sleep(1));
-    trial.add(0, 2);
-    trial.board.set_one(true);
-    assert_eq!(trial.rung(), [0, 0, 0]);
-    trial.board.set_one(false);
-    assert_eq!(trial.rung(), [0, 1, 0]);
-    trial.board.set_one(false);
-    assert_eq!(trial.rung(), [0, 1, 0], "that is known");
-}
-
-#[test]
 fn new_futures_begin_with_one_that_has_less_than_half_as_many() {
     let trial = apart();
     let neediest = || [0, 1, 2].map(|driver| trial.board.neediest(driver));

@@ -146,13 +146,13 @@ fn drivers_are_behind_if_one_is_up_and_there_is_something_to_do() {
 #[test]
 fn one_that_has_a_thread_of_its_own_is_stuck_if_it_leaves_what_is_ready() {
     for (turns, most) in [(true, STILL_LOOKS), (false, RESTING_LOOKS)] {
-        let engine = engine_on(Board::apart(2), 10);
-        let board = Arc::clone(engine.work().board());
+        let apart = engine_on(Board::apart(2), 10);
+        let board = Arc::clone(apart.work().board());
         let (list, other) = (board.list(0), board.list(1));
         list.tempo.set_turns(turns);
-        let mut stuck = || {
+        let stuck = || {
             other.tempo.count_polls(1);
-            engine.seen().stuck
+            apart.seen().stuck
         };
         assert!((0..2 * most).all(|_| !stuck()), "nothing is ready");
         list.push_ready(0);
@@ -161,9 +161,9 @@ fn one_that_has_a_thread_of_its_own_is_stuck_if_it_leaves_what_is_ready() {
         assert!((0..most).all(|_| !stuck()) && stuck(), "it has moved, and it is counted anew");
         list.next(None);
         assert!(!stuck());
-        let shared = super::engine(2, 10);
+        let shared = engine(2, 10);
         shared.work().board().list(0).push_ready(0);
         assert!((0..2 * most).all(|_| !shared.seen().stuck), "where one serves all lists");
     }
-    assert!(engine_on(Board::apart(2), 10).seen().apart && !super::engine(2, 10).seen().apart);
+    assert!(engine_on(Board::apart(2), 10).seen().apart && !engine(2, 10).seen().apart);
 }

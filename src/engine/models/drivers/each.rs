@@ -70,10 +70,11 @@ fn what_begins_with_another_driver_is_driven() {
             *tells.lock().unwrap() = beside.unwrap_or(0);
             1
         });
-        let other = thread::spawn(move || turn_until_it_leaves(second));
+        let both = [first, second].map(|it| thread::spawn(move || turn_until_it_leaves(it)));
+        // Not before: to be closed wakes everybody.
+        pool.wait_until(Ended::Tasks, None).unwrap();
         pool.close();
-        turn_until_it_leaves(first);
-        other.join().unwrap();
+        both.into_iter().for_each(|it| it.join().unwrap());
         let begun = *begun.lock().unwrap();
         assert_eq!((ended(&pool), ran.count()), ((1 + begun as u64, 0), begun));
     });
