@@ -1,5 +1,6 @@
 //! A pool that has its runtime for itself does not yield to anybody, and yet nobody waits for ever: neither its
-//! own futures, whoever wakes them, nor timers, nor whatever else comes to the runtime.
+//! own futures, whoever wakes them, nor timers, nor whatever else comes to the runtime. The same holds where each
+//! driver has a thread of the pool's own.
 
 #![cfg(feature = "tokio")]
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
@@ -11,12 +12,21 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use common::on_tokio::{Stop, drained, on, runtime, small, soon, watch};
+use formic::AsyncPool;
 use futures_util::future::join_all;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::yield_now;
 use tokio::time::sleep;
 
 const FUTURES: usize = 3000;
+
+/// Does a test with a pool that has two threads for itself: those of a runtime, and its own.
+#[track_caller]
+fn on_either<Fut: Future<Output = ()>>(workers: usize, test: fn(AsyncPool) -> Fut) {
+    on(2, move || test(small(workers, 0)));
+    let own = AsyncPool::builder().workers(workers).queue(0).own_threads(2).build().unwrap();
+    on(0, move || test(own));
+}
 
 /// Spins until it is told to end.
 async fn spin(end: Arc<AtomicBool>) {
@@ -27,8 +37,7 @@ async fn spin(end: Arc<AtomicBool>) {
 
 #[test]
 fn futures_that_wake_themselves_come_to_their_end() {
-    on(2, || async {
-        let pool = small(FUTURES, 0);
+    on_either(FUTURES, |pool| async move {
         for _ in 0..FUTURES {
             let steps = async {
                 for _ in 0..20 {
@@ -43,8 +52,7 @@ fn futures_that_wake_themselves_come_to_their_end() {
 
 #[test]
 fn futures_that_are_woken_from_outside_come_to_their_end() {
-    on(2, || async {
-        let pool = small(FUTURES, 0);
+    on_either(FUTURES, |pool| async move {
         for round in 0..5 {
             let (senders, receivers): (Vec<_>, Vec<_>) =
                 (0..FUTURES).map(|_| oneshot::channel::<()>()).unzip();
@@ -69,8 +77,8 @@ fn futures_that_are_woken_from_outside_come_to_their_end() {
 
 #[test]
 fn timers_fire_beside_futures_that_are_always_ready() {
-    on(2, || async {
-        let (pool, end) = (small(FUTURES, 0), Arc::new(AtomicBool::new(false)));
+    on_either(FUTURES, |pool| async move {
+        let end = Arc::new(AtomicBool::new(false));
         for _ in 0..FUTURES / 2 {
             pool.submit(spin(Arc::clone(&end))).await.unwrap();
         }
@@ -87,8 +95,8 @@ fn timers_fire_beside_futures_that_are_always_ready() {
 
 #[test]
 fn others_that_come_to_the_runtime_have_their_turns() {
-    on(2, || async {
-        let (pool, end) = (small(FUTURES, 0), Arc::new(AtomicBool::new(false)));
+    on_either(FUTURES, |pool| async move {
+        let end = Arc::new(AtomicBool::new(false));
         for _ in 0..FUTURES / 2 {
             pool.submit(spin(Arc::clone(&end))).await.unwrap();
         }
@@ -112,8 +120,8 @@ fn others_that_come_to_the_runtime_have_their_turns() {
 
 #[test]
 fn tasks_from_outside_are_begun_with_beside_those_that_wait_for_timers() {
-    on(2, || async {
-        let (pool, begun) = (small(2 * FUTURES, 0), Arc::new(AtomicUsize::new(0)));
+    on_either(2 * FUTURES, |pool| async move {
+        let begun = Arc::new(AtomicUsize::new(0));
         let (outside, own) = (pool.clone(), Arc::clone(&begun));
         let producer = std::thread::spawn(move || {
             for number in 0..6 * FUTURES {
@@ -133,8 +141,7 @@ fn tasks_from_outside_are_begun_with_beside_those_that_wait_for_timers() {
 
 #[test]
 fn a_pull_of_sleeping_futures_can_be_stopped_at_any_moment() {
-    on(2, || async {
-        let pool = small(FUTURES, 0);
+    on_either(FUTURES, |pool| async move {
         for time in 0..30 {
             let each = pool.for_each(0.., |_| sleep(Duration::from_millis(1)));
             assert!(tokio::time::timeout(Duration::from_millis(time), each).await.is_err());

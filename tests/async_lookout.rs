@@ -18,6 +18,21 @@ use tokio::runtime::Runtime;
 /// How many futures keep a pool busy.
 const SPINNERS: usize = 100;
 
+/// Whose threads they are.
+#[derive(Clone, Copy, Debug)]
+enum Ground {
+    Runtime,
+    OwnThreads,
+}
+
+/// Does a test on either.
+#[track_caller]
+fn on_either(test: fn(Ground)) {
+    for ground in [Ground::Runtime, Ground::OwnThreads] {
+        watch_for(4 * common::PATIENCE, move || test(ground));
+    }
+}
+
 /// A pool on two threads with futures that do nothing but yield, until they are told to end.
 struct Busy {
     runtime: Runtime,
@@ -26,11 +41,14 @@ struct Busy {
 }
 
 impl Busy {
-    fn new(workers: usize, queue: usize) -> Self {
+    fn new(ground: Ground, workers: usize, queue: usize) -> Self {
         let (runtime, to_end) = (runtime(2), Arc::new(AtomicUsize::new(0)));
         let pool = AsyncPool::builder().workers(workers).queue(queue);
-        let pool = pool.runtime(runtime.handle().clone()).build().unwrap();
-        let busy = Busy { runtime, pool, to_end };
+        let pool = match ground {
+            Ground::Runtime => pool.runtime(runtime.handle().clone()),
+            Ground::OwnThreads => pool.own_threads(2),
+        };
+        let busy = Busy { runtime, pool: pool.build().unwrap(), to_end };
         (0..SPINNERS).for_each(|_| busy.pool.blocking_submit(busy.spinner()).unwrap());
         // A debug build's polls may be too long for one driver. Then all of them help, which is as good.
         #[cfg(all(target_os = "linux", not(debug_assertions)))]
@@ -80,8 +98,8 @@ fn lookouts() -> usize {
 
 #[test]
 fn a_ready_future_does_not_wait_for_one_that_blocks() {
-    watch_for(4 * common::PATIENCE, || {
-        let busy = Busy::new(2 * SPINNERS, SPINNERS);
+    on_either(|ground| {
+        let busy = Busy::new(ground, 2 * SPINNERS, SPINNERS);
         for _ in 0..20 {
             let (door, blocks) = (Door::new(), Arc::new(AtomicBool::new(false)));
             let (opens, blocked) = (door.clone(), Arc::clone(&blocks));
@@ -104,8 +122,8 @@ fn a_ready_future_does_not_wait_for_one_that_blocks() {
 
 #[test]
 fn a_new_future_does_not_wait_for_one_that_blocks() {
-    watch_for(4 * common::PATIENCE, || {
-        let busy = Busy::new(2 * SPINNERS, SPINNERS);
+    on_either(|ground| {
+        let busy = Busy::new(ground, 2 * SPINNERS, SPINNERS);
         for _ in 0..20 {
             let waits = Door::new();
             let its = waits.clone();
@@ -121,8 +139,8 @@ fn a_new_future_does_not_wait_for_one_that_blocks() {
 
 #[test]
 fn a_submitter_gets_its_place_although_a_future_blocks() {
-    watch_for(4 * common::PATIENCE, || {
-        let busy = Busy::new(SPINNERS + 1, 0);
+    on_either(|ground| {
+        let busy = Busy::new(ground, SPINNERS + 1, 0);
         for _ in 0..20 {
             let waits = Door::new();
             let its = waits.clone();
