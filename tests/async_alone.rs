@@ -22,10 +22,10 @@ const FUTURES: usize = 3000;
 
 /// Does a test with a pool that has two threads for itself: those of a runtime, and its own.
 #[track_caller]
-fn on_either<Fut: Future<Output = ()>>(workers: usize, test: fn(AsyncPool) -> Fut) {
-    on(2, move || test(small(workers, 0)));
+fn on_either<Fut: Future<Output = ()> + 'static>(workers: usize, test: fn(AsyncPool) -> Fut) {
+    on(2, move || async move { test(small(workers, 0)).await });
     let own = AsyncPool::builder().workers(workers).queue(0).own_threads(2).build().unwrap();
-    on(0, move || test(own));
+    on(0, move || async move { test(own).await });
 }
 
 /// Spins until it is told to end.
