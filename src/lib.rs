@@ -218,7 +218,7 @@ mod stats; // figures that add up
 
 #[cfg(feature = "tokio")]
 pub use async_pool::{
-    AsyncFnPool, AsyncPermit, AsyncPool, FromStream, Map, PullError, Source, from_stream,
+    AsyncFnPool, AsyncPermit, AsyncPool, FromStream, Map, OnTokio, PullError, Source, from_stream,
 };
 pub use batch::Batch;
 pub use builder::{Builder, OnThreads, WhenFull, Workers};

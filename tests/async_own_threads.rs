@@ -368,12 +368,13 @@ fn bad_settings_are_refused_by_name() {
     let small = error(AsyncPool::builder().own_threads(1).stack_size(1));
     assert!(matches!(small, BuildError::StackSize { .. }));
     on(0, || async {
-        let builders: [(_, fn(Builder<AsyncPool>) -> Builder<AsyncPool>); 3] = [
+        type Set = fn(Builder<AsyncPool>) -> Builder<AsyncPool>;
+        let settings: [(&str, Set); 3] = [
             ("stack_size", |builder| builder.stack_size(1 << 20)),
             ("on_worker_start", |builder| builder.on_worker_start(|_| ())),
             ("on_worker_stop", |builder| builder.on_worker_stop(|_| ())),
         ];
-        for (setting, set) in builders {
+        for (setting, set) in settings {
             let refused = set(AsyncPool::builder()).build().unwrap_err();
             assert!(
                 matches!(refused, BuildError::NoOwnThreads { setting: named } if named == setting)

@@ -6,7 +6,8 @@ pub(crate) mod futures; // .. and what stands in the line for them
 mod fn_pool; // one function, many arguments
 pub(crate) mod calls; // .. and what stands in the line for a call
 mod serving; // .. one after the other in the same cell
-mod build; // what makes both pools
+mod settings; // what both pools can be told
+mod build; // .. and what makes them
 mod ground; // what they stand on
 mod runtime; // who drives them
 mod source; // the items of an iterator or a stream
@@ -20,4 +21,5 @@ pub(crate) use self::ground::Ground;
 pub use self::map::{Map, PullError};
 pub use self::permit::AsyncPermit;
 pub use self::pool::AsyncPool;
+pub use self::settings::OnTokio;
 pub use self::source::{FromStream, Source, from_stream};

@@ -19,8 +19,8 @@ use crate::watch::Watch;
 pub(crate) fn run(plan: &Plan, watch: &Watch, books: &Arc<Books>) {
     let Some(runtime) = futures::runtime(plan, books) else { return };
     let floor = Floor::new(plan.settings.ceiling());
-    let builder = plan.settings.on_tokio(AsyncFnPool::builder());
-    match builder.runtime(runtime.handle.clone()).build(AsyncErrand::run) {
+    let builder = runtime.give(plan.settings.on_tokio(AsyncFnPool::builder()));
+    match builder.build(AsyncErrand::run) {
         Ok(pool) => {
             let host = Arc::new(OnAsyncFnPool { pool, fair: fair(plan) });
             futures::drive(plan, watch, books, runtime, host, &floor, &[Arc::clone(&floor)]);

@@ -20,8 +20,7 @@ use crate::watch::Watch;
 pub(crate) fn run(plan: &Plan, watch: &Watch, books: &Arc<Books>) {
     let Some(runtime) = futures::runtime(plan, books) else { return };
     let floor = Floor::new(plan.settings.ceiling());
-    let builder = plan.settings.on_tokio(AsyncPool::builder());
-    match builder.runtime(runtime.handle.clone()).build() {
+    match runtime.give(plan.settings.on_tokio(AsyncPool::builder())).build() {
         Ok(pool) => {
             let host = Arc::new(OnAsyncPool { pool, fair: fair(plan) });
             futures::drive(plan, watch, books, runtime, host, &floor, &[Arc::clone(&floor)]);

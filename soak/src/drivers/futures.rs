@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 
+use formic::OnTokio;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::oneshot;
 
@@ -17,10 +18,22 @@ use crate::plan::{Ending, Plan};
 use crate::random::Random;
 use crate::watch::Watch;
 
-/// A runtime for one phase; its threads end with it.
+/// A runtime for one phase; its threads end with it. It is for those who submit, and for their pool, unless that
+/// has threads of its own.
 pub(super) struct Ground {
-    pub(super) handle: Handle,
+    handle: Handle,
     kept: Option<Kept>,
+    own_threads: Option<usize>,
+}
+
+impl Ground {
+    /// Tells a pool what to run on.
+    pub(super) fn give<P: OnTokio>(&self, builder: formic::Builder<P>) -> formic::Builder<P> {
+        match self.own_threads {
+            Some(threads) => builder.own_threads(threads),
+            None => builder.runtime(self.handle.clone()),
+        }
+    }
 }
 
 enum Kept {
@@ -45,7 +58,8 @@ impl Drop for Ground {
 
 /// A runtime with some threads, or a current-thread one.
 pub(super) fn runtime(plan: &Plan, books: &Books) -> Option<Ground> {
-    let built = match Random::of(plan.seed, 7).below(6) {
+    let mut random = Random::of(plan.seed, 7);
+    let built = match random.below(6) {
         0 | 1 => turned(),
         threads => {
             let mut builder = Builder::new_multi_thread();
@@ -53,10 +67,15 @@ pub(super) fn runtime(plan: &Plan, books: &Books) -> Option<Ground> {
             runtime.build().map(|runtime| Ground {
                 handle: runtime.handle().clone(),
                 kept: Some(Kept::Threads(runtime)),
+                own_threads: None,
             })
         }
     };
-    built.map_err(|error| books.fault(format!("no runtime: {error}"))).ok()
+    let own = random.once_in(3) && plan.ending != Ending::EndRuntime;
+    let own_threads = if own { Some(random.within(1, 4)) } else { None };
+    let mut ground = built.map_err(|error| books.fault(format!("no runtime: {error}"))).ok()?;
+    ground.own_threads = own_threads;
+    Some(ground)
 }
 
 fn turned() -> std::io::Result<Ground> {
@@ -64,7 +83,7 @@ fn turned() -> std::io::Result<Ground> {
     let (handle, (stop, stopped)) = (runtime.handle().clone(), oneshot::channel());
     let turner = thread::Builder::new().name("soak-turner".to_owned());
     let turner = turner.spawn(move || drop(runtime.block_on(stopped)))?;
-    Ok(Ground { handle, kept: Some(Kept::Turned(stop, turner)) })
+    Ok(Ground { handle, kept: Some(Kept::Turned(stop, turner)), own_threads: None })
 }
 
 /// Drives a pool, or shards, through a phase and to its end. `floor` is where all tasks run, and there

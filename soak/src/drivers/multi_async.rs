@@ -34,14 +34,13 @@ pub(crate) fn run(plan: &Plan, watch: &Watch, books: &Arc<Books>) {
 fn build(plan: &Plan, runtime: &Ground) -> Result<Arc<dyn AsyncHost>, BuildError> {
     let balance = [Balance::RoundRobin, Balance::LeastLoaded, Balance::PowerOfTwo];
     let balance = Random::new(plan.seed).any(&balance);
-    let handle = || runtime.handle.clone();
     if plan.kind == Kind::MultiAsyncFn {
-        let builder = || plan.settings.on_tokio(AsyncFnPool::builder()).runtime(handle());
+        let builder = || runtime.give(plan.settings.on_tokio(AsyncFnPool::builder()));
         let make = || builder().build(AsyncErrand::run);
         let multi = Multi::try_new(plan.shards, make, balance)?;
         return Ok(Arc::new(OnAsyncFnShards(multi, fair(plan))));
     }
-    let make = || plan.settings.on_tokio(AsyncPool::builder()).runtime(handle()).build();
+    let make = || runtime.give(plan.settings.on_tokio(AsyncPool::builder())).build();
     Ok(Arc::new(OnAsyncShards(Multi::try_new(plan.shards, make, balance)?, fair(plan))))
 }
 
