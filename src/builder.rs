@@ -60,8 +60,11 @@ pub struct Builder<P = Pool> {
     name: String,
     stack_size: Option<usize>,
     hooks: Hooks,
+    /// What a pool of futures runs on: one of these, or the runtime that it is built in.
     #[cfg(feature = "tokio")]
-    pub(crate) ground: Option<crate::async_pool::Ground>,
+    pub(crate) runtime: Option<tokio::runtime::Handle>,
+    #[cfg(feature = "tokio")]
+    pub(crate) own_threads: Option<usize>,
     /// What will be built.
     pool: PhantomData<fn() -> P>,
 }
@@ -83,7 +86,9 @@ impl<P> Builder<P> {
             stack_size: None,
             hooks: Hooks::default(),
             #[cfg(feature = "tokio")]
-            ground: None,
+            runtime: None,
+            #[cfg(feature = "tokio")]
+            own_threads: None,
             pool: PhantomData,
         }
     }

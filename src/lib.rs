@@ -96,6 +96,10 @@
 //!
 //! let squares = AsyncFnPool::new(1000, |n: u64| async move { n * n });
 //! assert_eq!(squares.call(9).await?, 81);
+//!
+//! // On threads of its own, each with timers and sockets: no runtime is needed around it.
+//! let apart = AsyncPool::builder().workers(50_000).own_threads(2).build()?;
+//! assert_eq!(apart.try_spawn(async { 6 * 7 })?.join()?, 42);
 //! # Ok(())
 //! # }
 //! # #[cfg(not(feature = "tokio"))]

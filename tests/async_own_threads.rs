@@ -147,6 +147,19 @@ fn no_thread_is_left_after_a_drain_however_it_is_waited_for() {
     });
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn an_idle_pool_uses_no_processor() {
+    watch(|| {
+        let pool = builder(1000).name("apart").build().unwrap();
+        let naps = pool.for_each(0..20_000, |_| sleep(Duration::from_millis(1)));
+        block_on(naps).unwrap();
+        common::assert_silent("apart-", 2);
+        pool.blocking_submit(async {}).unwrap();
+        Control::drain(&pool).unwrap();
+    });
+}
+
 #[test]
 fn sockets_work() {
     watch(|| {

@@ -35,6 +35,7 @@ fn macro_of(on: &str) -> Option<&'static str> {
         "every pool" => Some("on_every_pool"),
         "every single pool" => Some("on_every_single_pool"),
         "every pool of threads" => Some("on_every_thread_pool"),
+        "every pool that has threads" => Some("on_every_pool_with_threads"),
         _ => None,
     }
 }

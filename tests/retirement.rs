@@ -171,7 +171,7 @@ fn submits_that_race_with_several_retirements_still_run() {
 #[cfg(target_os = "linux")]
 mod silence {
     use super::*;
-    use common::{glance_at, threads_named};
+    use common::{assert_silent, threads_named};
 
     /// Longer than any test.
     const LONG: Duration = Duration::from_secs(3600);
@@ -193,25 +193,6 @@ mod silence {
             assert_eq!(threads_named("owner"), 1);
         };
         owner.spawn(body).unwrap().join().unwrap();
-    }
-
-    /// No thread of this name gets a processor, not even once.
-    fn assert_silent(name: &str, threads: usize) {
-        eventually("all threads sleep", || {
-            let seen = glance_at(name);
-            seen.len() == threads && seen.iter().all(|glance| glance.asleep)
-        });
-        // Settled: what a worker does before it rests for good is over within this time, unless
-        // the machine stands still; then there is another look.
-        eventually("the pool falls silent", || {
-            let before = glance_at(name);
-            thread::park_timeout(Duration::from_millis(300));
-            before == glance_at(name)
-        });
-        // Silent once is silent for good.
-        let before = glance_at(name);
-        thread::park_timeout(Duration::from_millis(300));
-        assert_eq!(before, glance_at(name));
     }
 
     #[test]

@@ -68,10 +68,12 @@ impl<P> Builder<P> {
         if self.policy() == WhenFull::CallerRuns {
             return Err(BuildError::CallerRuns);
         }
-        let ground = self.ground.clone().map_or_else(Ground::current, Ground::check)?;
-        match (&ground, self.asks_for_threads()) {
-            (Ground::Runtime(_), Some(setting)) => Err(BuildError::NoOwnThreads { setting }),
-            _ => Ok(ground),
+        if let Some(threads) = self.own_threads {
+            return Ground::of_threads(threads);
         }
+        if let Some(setting) = self.asks_for_threads() {
+            return Err(BuildError::NoOwnThreads { setting });
+        }
+        self.runtime.clone().map_or_else(Ground::current, |runtime| Ok(Ground::Runtime(runtime)))
     }
 }

@@ -142,6 +142,10 @@ impl<T: Send + 'static, R: Send + 'static> Work for Calls<T, R> {
         engine.work().ground.start(engine, index)
     }
 
+    fn at_home(engine: &Engine<Self>, poll: &mut dyn FnMut()) {
+        engine.work().ground.at_home(engine, poll);
+    }
+
     fn kill(job: &Job<T, R>) -> bool {
         match job {
             Job::Bare(..) => true,

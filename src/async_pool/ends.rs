@@ -65,7 +65,8 @@ macro_rules! ends {
         ///
         /// # Panics
         ///
-        /// If the runtime has no timers (`enable_time`).
+        /// Outside of a runtime, and if it has no timers (`enable_time`). There `Control::drain_timeout(&pool,
+        /// time)` blocks instead.
         ///
         /// # Examples
         ///

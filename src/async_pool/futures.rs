@@ -194,6 +194,10 @@ impl Work for Futures {
         engine.work().ground.start(engine, index)
     }
 
+    fn at_home(engine: &Engine<Self>, poll: &mut dyn FnMut()) {
+        engine.work().ground.at_home(engine, poll);
+    }
+
     fn kill(job: &Job) -> bool {
         match job {
             Job::Bare(cell) => cell.kill(),

@@ -17,7 +17,6 @@ mod map; // .. and have results
 mod ends; // waiting for the end, in the words of `Control`
 
 pub use self::fn_pool::AsyncFnPool;
-pub(crate) use self::ground::Ground;
 pub use self::map::{Map, PullError};
 pub use self::permit::AsyncPermit;
 pub use self::pool::AsyncPool;

@@ -61,6 +61,9 @@ use crate::handle::JoinHandle;
 /// thread does, so if the next poll there blocks, it waits for the end of that. So may a driver that was woken
 /// to help, if that thread has just taken it out of the queue, and nothing else happens on the runtime.
 ///
+/// With [`own_threads`](Builder::own_threads) the drivers have threads, timers and sockets of their own instead,
+/// and stay apart as long as polls are short and none of them is stuck: so several cores share the work.
+///
 /// # Tasks that await tasks
 ///
 /// A future of the pool may submit to it and await what it spawned, at any depth and however full the
@@ -73,8 +76,9 @@ use crate::handle::JoinHandle;
 /// # Runtimes
 ///
 /// Multi-thread and current-thread runtimes both work, also with `tokio::time::pause`. Futures must be
-/// `Send`: a `LocalSet` can use a pool, but its `!Send` futures cannot run on one. When the runtime
-/// shuts down, its futures are dropped where they stand: their handles say
+/// `Send`: a `LocalSet` can use a pool, but its `!Send` futures cannot run on one. A pool with threads of its own
+/// needs none, and outside of a runtime it is used by `blocking_submit`, [`join`](JoinHandle::join) and the calls of
+/// [`Control`] that block, such as `Control::drain(&pool)`. When the runtime shuts down, its futures are dropped where they stand: their handles say
 /// [`Cancelled`](crate::JoinError::Cancelled), and the pool is closed.
 #[derive(Clone)]
 #[doc(alias = "ants")]

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Instant;
 
-use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::runtime::Handle;
 use tokio::task::{coop, yield_now};
 
+use super::ground::OwnRuntime;
 use crate::engine::{Driver, Drives, Engine, Kind, Turn, inside, polls_are_short};
 
 /// More futures than this cannot be in flight at once: a list counts them in 32 bits.
@@ -36,39 +37,21 @@ pub(super) fn start_driver<W: Drives>(
 }
 
 /// Starts a driver on a thread of its own, with a runtime that ends with it.
-pub(super) fn start_thread<W: Drives>(engine: &Arc<Engine<W>>, index: usize) -> io::Result<()> {
-    let runtime = Builder::new_current_thread().enable_all().build()?;
+pub(super) fn start_thread<W: Drives>(
+    engine: &Arc<Engine<W>>,
+    index: usize,
+    runtime: OwnRuntime,
+) -> io::Result<()> {
     let (driver, begun) = Driver::new(engine, index);
-    let driving = Driving { driver, knocker: None, runtime: runtime.handle().clone() };
-    let (own, its_engine) = (OwnRuntime(Some(runtime)), Arc::clone(engine));
+    let its_engine = Arc::clone(engine);
     engine.start_thread(index, move || {
         its_engine.hooks().tell_start(index);
         drop(its_engine);
-        own.run(driving);
+        runtime.run(|handle| Driving { driver, knocker: None, runtime: handle });
     })?;
     // Where there is a thread, nobody drops the driver before its first turn.
     let _ = begun.rely();
     Ok(())
-}
-
-/// The runtime of one thread. It ends without a wait for what was given to `spawn_blocking`: nobody who drains
-/// waits for that either. And it may have to end inside a task, where tokio lets nobody wait: there a driver
-/// starts others, and if one cannot have a thread its runtime is not needed.
-struct OwnRuntime(Option<Runtime>);
-
-impl OwnRuntime {
-    fn run(self, driving: impl Future<Output = ()> + Send + 'static) {
-        if let Some(runtime) = &self.0 {
-            // As a task: what `block_on` polls itself is woken by a system call, also by its own thread.
-            drop(runtime.block_on(runtime.spawn(driving)));
-        }
-    }
-}
-
-impl Drop for OwnRuntime {
-    fn drop(&mut self) {
-        self.0.take().into_iter().for_each(Runtime::shutdown_background);
-    }
 }
 
 /// Lets another thread have what was just woken or started by a task of a pool. A thread of the runtime

@@ -2,7 +2,6 @@
 
 use tokio::runtime::Handle;
 
-use super::ground::Ground;
 use super::{AsyncFnPool, AsyncPool};
 use crate::builder::Builder;
 
@@ -49,7 +48,7 @@ impl<P: OnTokio> Builder<P> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn runtime(mut self, runtime: Handle) -> Self {
-        self.ground = Some(Ground::Runtime(runtime));
+        (self.runtime, self.own_threads) = (Some(runtime), None);
         self
     }
 
@@ -87,7 +86,7 @@ impl<P: OnTokio> Builder<P> {
     #[doc(alias = "worker_threads")]
     #[doc(alias = "thread_per_core")]
     pub fn own_threads(mut self, threads: usize) -> Self {
-        self.ground = Some(Ground::OwnThreads(threads));
+        (self.runtime, self.own_threads) = (None, Some(threads));
         self
     }
 }

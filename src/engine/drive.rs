@@ -7,6 +7,8 @@
 use super::crew::{Acts, Crew, Hands};
 use super::roster::Duty;
 use super::run::End;
+#[cfg(feature = "tokio")]
+use super::{Engine, Work};
 
 /// What a driver is to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +29,14 @@ pub(crate) enum Has {
     Ready,
     /// At most futures that wait.
     Waiting,
+}
+
+#[cfg(feature = "tokio")]
+impl<W: Work> Engine<W> {
+    /// A driver that will not leave before the tasks that there are have ended.
+    pub(crate) fn staying_driver(&self) -> Option<usize> {
+        self.lock().roster.first_staying()
+    }
 }
 
 impl<J> Crew<J> {
@@ -100,14 +110,14 @@ impl<J> Crew<J> {
 
     /// Whether a driver may go. It stays while tasks run, whosever they are, because it may have to
     /// help with them. Only the books can tell: whether its own list is empty may change with every
-    /// poll by another driver. The last one stays while a task might be given back to the line.
+    /// poll by another driver. It also stays while a task is polled elsewhere, which may be given back to the
+    /// line, and may have the timers and sockets of any driver.
     fn needs_no_driver(&self) -> bool {
-        let others = self.roster.staying() > 1;
         self.closed
             && self.line.queued() == 0
             && self.line.driven() == 0
+            && self.books.adopted() == 0
             && self.can_spare_one()
-            && (others || self.books.adopted() == 0)
     }
 
     /// A driver goes idle although there may be something to poll, because another one is enough. Not

@@ -83,6 +83,9 @@ pub(crate) trait Joinable<R>: Send + Sync {
     /// See [`Unpack::take_in`].
     fn take_in(self: Arc<Self>) -> Option<Arc<dyn Runnable>>;
 
+    /// See [`Work::at_home`].
+    fn at_home(&self, poll: &mut dyn FnMut());
+
     /// Puts a task that was taken in back into the line.
     fn give_back(self: Arc<Self>, cell: Arc<dyn Runnable>);
 
@@ -396,6 +399,10 @@ where
         self.engine.depart(Departure::Adopted);
         cell.set_adopted(true);
         Some(cell)
+    }
+
+    fn at_home(&self, poll: &mut dyn FnMut()) {
+        W::at_home(&self.engine, poll);
     }
 
     fn give_back(self: Arc<Self>, cell: Arc<dyn Runnable>) {

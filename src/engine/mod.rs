@@ -121,6 +121,12 @@ pub(crate) trait Work: Send + Sync + Sized + 'static {
     /// Starts a worker for a place of the roster.
     fn start(engine: &Arc<Engine<Self>>, index: usize) -> io::Result<()>;
 
+    /// Calls `poll`, which polls a task of the pool where a worker of another may call it: with the timers and
+    /// sockets that it would have here.
+    fn at_home(_: &Engine<Self>, poll: &mut dyn FnMut()) {
+        poll();
+    }
+
     /// Makes sure that a job will not run. False if it would not have run anyway.
     fn kill(job: &Self::Job) -> bool;
 

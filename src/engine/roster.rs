@@ -78,6 +78,11 @@ impl Roster {
         self.present() - self.count(Duty::Leaving)
     }
 
+    /// The first one that is here to stay.
+    pub(crate) fn first_staying(&self) -> Option<usize> {
+        (0..self.places.len()).find(|index| self.stays(*index))
+    }
+
     /// Whether this one is here to stay.
     pub(crate) fn stays(&self, index: usize) -> bool {
         let duty = self.places.get(index).map_or(Duty::Vacant, |place| place.duty);

@@ -55,7 +55,8 @@ impl<R> TakenIn<R> {
         // From here on the seat is freed with it.
         let mut taken =
             TakenIn { parcel: Arc::clone(parcel), cell: None, seat, inner: Arc::default() };
-        taken.cell = Arc::clone(parcel).take_in();
+        let mut take_in = || taken.cell = Arc::clone(parcel).take_in();
+        parcel.at_home(&mut take_in);
         taken.cell.is_some().then_some(taken)
     }
 
@@ -66,9 +67,9 @@ impl<R> TakenIn<R> {
 
     /// True if it has ended, and its outcome is there.
     pub(crate) fn poll(&mut self, context: &mut Context<'_>) -> bool {
-        let inner = &self.inner;
-        let ended =
-            self.cell.as_ref().is_none_or(|cell| poll_within(cell, inner, context).is_some());
+        let Some(cell) = &self.cell else { return true };
+        let (inner, mut ended) = (&self.inner, false);
+        self.parcel.at_home(&mut || ended = poll_within(cell, inner, context).is_some());
         if ended {
             self.cell = None;
         }

@@ -200,6 +200,27 @@ pub fn await_sleep(name: &str) {
     eventually(&format!("{name} sleeps"), || asleep() && asleep());
 }
 
+/// No thread of this name gets a processor, not even once.
+#[cfg(target_os = "linux")]
+#[track_caller]
+pub fn assert_silent(name: &str, threads: usize) {
+    eventually("all threads sleep", || {
+        let seen = glance_at(name);
+        seen.len() == threads && seen.iter().all(|glance| glance.asleep)
+    });
+    // Settled: what a worker does before it rests for good is over within this time, unless
+    // the machine stands still; then there is another look.
+    eventually("the pool falls silent", || {
+        let before = glance_at(name);
+        std::thread::park_timeout(Duration::from_millis(300));
+        before == glance_at(name)
+    });
+    // Silent once is silent for good.
+    let before = glance_at(name);
+    std::thread::park_timeout(Duration::from_millis(300));
+    assert_eq!(before, glance_at(name));
+}
+
 /// Sends `count` tasks to the pool that wait at the door, and returns when all of them do.
 pub fn hold_workers(pool: &formic::Pool, door: &Door, count: usize) {
     for _ in 0..count {

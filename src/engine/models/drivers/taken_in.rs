@@ -202,17 +202,17 @@ fn the_last_driver_stays_for_what_may_be_given_back() {
 }
 
 #[test]
-fn the_last_driver_goes_when_what_was_taken_in_has_ended_elsewhere() {
+fn all_drivers_go_when_what_was_taken_in_has_ended_elsewhere() {
     explore(|| {
-        let pool = pool(1, Start::ByHand, settings(1, 8));
-        let [driver] = drivers(&pool);
+        let pool = pool(2, Start::ByHand, settings(1, 8));
+        let all = drivers::<2>(&pool);
         let (event, left, parent) = leave_behind(&pool);
-        let runtime = thread::spawn(move || turn_until_it_leaves(driver));
+        let runtimes = all.map(|driver| thread::spawn(move || turn_until_it_leaves(driver)));
         assert_eq!(outcome(parent), Some(1));
         event.happen();
         let handle = left.lock().unwrap().take().unwrap();
         assert_eq!(block_on(handle).ok(), Some(1));
-        runtime.join().unwrap();
+        runtimes.into_iter().for_each(|runtime| runtime.join().unwrap());
         assert_eq!(ended(&pool), (2, 0));
     });
 }
