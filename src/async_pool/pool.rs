@@ -68,7 +68,7 @@ use crate::handle::JoinHandle;
 ///
 /// A future of the pool may submit to it and await what it spawned, at any depth and however full the
 /// pool is. It never waits for a place, and if it awaits a task which a full pool has not started, it takes
-/// it in and polls it as a part of itself, in its own place: one at a time, so that what runs stays within
+/// it in and polls it as a part of itself, in its own place, with the timers and sockets of the pool it is of: one at a time, so that what runs stays within
 /// the capacity. From then on the child runs while its handle is polled, and goes back to the line when the
 /// handle is dropped or given away: a task that waits for its child's effect by another way than the
 /// handle needs a place for it.
