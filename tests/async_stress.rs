@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 
 use common::on_tokio::{runtime, watch_for};
 use common::{Random, hush_quiet_threads, join, poll_once, stress_time};
-use formic::{AsyncPool, JoinError, Refused, Stats};
+use formic::{AsyncPool, Builder, JoinError, Refused, Stats};
+use tokio::runtime::Runtime;
 use tokio::task::yield_now;
 
 /// What became of all tasks, by their own account.
@@ -180,13 +181,25 @@ async fn give_up_to_spawn(
     }
 }
 
+/// A pool on the runtime of those who submit, or on threads of its own.
+fn on_some_ground(
+    builder: Builder<AsyncPool>,
+    runtime: &Runtime,
+    random: &mut Random,
+) -> AsyncPool {
+    let builder = match random.below(6) {
+        0 | 1 => builder.own_threads(1 + random.below(3) as usize),
+        _ => builder.runtime(runtime.handle().clone()),
+    };
+    builder.build().unwrap()
+}
+
 /// One pool from its start to its end.
 fn run(threads: usize, random: &mut Random) {
     let runtime = runtime(threads);
     let (workers, queue) = (1 + random.below(5) as usize, random.below(8) as usize);
-    let pool = AsyncPool::builder().workers(workers).queue(queue).runtime(runtime.handle().clone());
-    let (pool, books, over) =
-        (pool.build().unwrap(), Arc::<Books>::default(), Arc::new(AtomicBool::new(false)));
+    let pool = on_some_ground(AsyncPool::builder().workers(workers).queue(queue), &runtime, random);
+    let (books, over) = (Arc::<Books>::default(), Arc::new(AtomicBool::new(false)));
     let watcher = {
         let (pool, over) = (pool.clone(), Arc::clone(&over));
         thread::spawn(move || watch_figures(&pool, workers, &over))
@@ -280,8 +293,9 @@ fn never_above_capacity_while_resizing() {
         let (mut random, end) = (Random(seed), Instant::now() + time);
         while Instant::now() < end {
             let runtime = runtime(random.below(3) as usize);
-            let pool = AsyncPool::builder().workers(8).queue(4).runtime(runtime.handle().clone());
-            let (pool, books) = (pool.build().unwrap(), Arc::<Books>::default());
+            let pool = AsyncPool::builder().workers(8).queue(4);
+            let pool = on_some_ground(pool, &runtime, &mut random);
+            let books = Arc::<Books>::default();
             runtime.block_on(async {
                 let submitters = [(); 8]
                     .map(|()| tokio::spawn(submit_a_hundred(pool.clone(), Arc::clone(&books))));
