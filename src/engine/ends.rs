@@ -11,7 +11,7 @@ use super::crew::{Acts, Crew, Hands};
 use super::handle::Awaited;
 use super::roster::Duty;
 use super::run::contain;
-use super::sync::{MutexGuard, lock};
+use super::sync::MutexGuard;
 use super::wait::{Mood, Waiter, park_until};
 use super::{Engine, Work};
 use crate::error::{ReopenError, StillRunning};
@@ -233,8 +233,7 @@ impl<W: Work> Engine<W> {
         self.check_outside(what)?;
         let waiter = Waiter::thread();
         if self.lock().await_end(what, &waiter) || waiter.look().is_some() {
-            self.join_left(what);
-            return Ok(());
+            return self.end_wait(what);
         }
         waiter_parks(self, &waiter);
         while waiter.verdict().is_none() {
@@ -246,7 +245,14 @@ impl<W: Work> Engine<W> {
                 }
             }
         }
-        self.join_left(what);
+        self.end_wait(what)
+    }
+
+    /// The end has come: what is left of it is done.
+    fn end_wait(&self, what: Ended) -> Result<(), StillRunning> {
+        if what == Ended::Workers {
+            self.join_left();
+        }
         Ok(())
     }
 
@@ -266,20 +272,6 @@ impl<W: Work> Engine<W> {
             return Ok(());
         }
         Err(StillRunning { from_inside: true, ..self.lock().still_running() })
-    }
-
-    /// Joins the threads of the workers that have left.
-    fn join_left(&self, what: Ended) {
-        if what == Ended::Workers {
-            // Held while the threads are joined, so that a second one who drains does not return
-            // before they are. They need the other lock on their way out.
-            let _joining = lock(&self.joining);
-            let left = std::mem::take(&mut lock(&self.threads).left);
-            for handle in left {
-                // A worker's thread contains every panic, so there is nothing to be told.
-                drop(handle.join());
-            }
-        }
     }
 }
 
@@ -328,8 +320,7 @@ impl<W: Work> Future for UntilEnd<'_, W> {
             return Poll::Pending;
         }
         self.waiter = None;
-        engine.join_left(what);
-        Poll::Ready(Ok(()))
+        Poll::Ready(engine.end_wait(what))
     }
 }
 

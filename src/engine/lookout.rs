@@ -12,11 +12,14 @@
 //!
 //! The lookout is there only while a pool is busy with short polls. Without it everybody helps always.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+mod tempo;
+
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
 
+pub(crate) use self::tempo::Tempo;
 use super::crew::Acts;
 use super::driver::Drives;
 use super::run::contain;
@@ -57,85 +60,6 @@ const RESTING_LOOKS: u32 = 12;
 const LONG_LOOKS: u32 = 4;
 /// One that lies low at so many looks is woken: the next timer may be two of them away.
 const LOW_LOOKS: u32 = 3;
-/// A stride that took longer than so many times the mean is taken for one that took so long: the
-/// thread may have been kept from its core.
-const MOST_AT_ONCE: u64 = 8;
-
-/// What a driver tells of its work. Nothing is decided by it but who helps.
-#[derive(Debug, Default)]
-pub(crate) struct Tempo {
-    polls: AtomicU64,
-    naps: AtomicU64,
-    /// What `polls` was when the lookout looked last.
-    looked: AtomicU64,
-    /// How long a poll takes with all that belongs to it, in the mean; zero if that is unknown.
-    nanos: AtomicU32,
-    /// It is in its turn.
-    turns: AtomicBool,
-    /// For the lookout only: at so many looks nothing was polled, although something was ready on its list.
-    still: AtomicU32,
-}
-
-impl Tempo {
-    /// For its driver only, as all that follows.
-    pub(crate) fn count_polls(&self, polls: usize) {
-        let so_far = self.polls.load(Ordering::Relaxed);
-        self.polls.store(so_far + polls as u64, Ordering::Relaxed);
-    }
-
-    /// Its turn begins, or is over.
-    pub(crate) fn set_turns(&self, turns: bool) {
-        self.turns.store(turns, Ordering::Relaxed);
-    }
-
-    /// Whether nothing was polled since it was `seen`. For anybody.
-    pub(crate) fn has_not_moved(&self, seen: &mut u64) -> bool {
-        let polls = self.polls.load(Ordering::Relaxed);
-        std::mem::replace(seen, polls) == polls
-    }
-
-    pub(crate) fn count_nap(&self) {
-        self.naps.store(self.naps.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-    }
-
-    #[cfg(all(test, not(loom)))]
-    pub(crate) fn naps(&self) -> u64 {
-        self.naps.load(Ordering::Relaxed)
-    }
-
-    /// So many polls took that long.
-    pub(crate) fn note(&self, polls: usize, time: Duration) {
-        let new = (time.as_nanos() / polls.max(1) as u128).clamp(1, u32::MAX as u128) as u64;
-        let mean = match u64::from(self.nanos.load(Ordering::Relaxed)) {
-            0 => new,
-            old => (3 * old + new.min(MOST_AT_ONCE * old)) / 4,
-        };
-        self.nanos.store(mean as u32, Ordering::Relaxed);
-    }
-
-    /// For the lookout, at each look: whether the driver has been `still` for too many of them.
-    fn is_stuck(&self, still: bool) -> bool {
-        let looks = if still { self.still.load(Ordering::Relaxed) + 1 } else { 0 };
-        self.still.store(looks, Ordering::Relaxed);
-        looks >= most_still(self.turns.load(Ordering::Relaxed))
-    }
-
-    /// Whether it has polled anything since the lookout looked last.
-    fn has_moved(&self) -> bool {
-        self.polls.load(Ordering::Relaxed) != self.looked.load(Ordering::Relaxed)
-    }
-
-    /// Whether polls are known to be short.
-    #[inline]
-    pub(crate) fn is_short(&self) -> bool {
-        self.is_below(SHORT_NANOS)
-    }
-
-    #[inline]
-    fn is_below(&self, nanos: u32) -> bool {
-        (1..nanos).contains(&self.nanos.load(Ordering::Relaxed))
-    }
-}
 
 /// What the lookout sees.
 #[derive(Clone, Copy, Debug, Default)]

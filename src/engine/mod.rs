@@ -25,7 +25,8 @@ mod slip; // .. what stands in the line meanwhile
 mod join; // .. how a thread waits for it
 mod current; // .. how the task hears that it is to stop
 pub(crate) mod wait; // how anybody waits
-mod worker; // the thread that takes it
+mod threads; // the threads of a pool
+mod worker; // .. and how one takes it
 mod drive; // .. or the driver, which takes many
 mod driver; // .. polls them
 mod list; // .. when they are ready
@@ -54,7 +55,6 @@ mod unmanned;
 #[cfg(all(test, loom))]
 pub(crate) mod models;
 
-use std::collections::HashMap;
 use std::io;
 use std::panic::Location;
 use std::sync::Arc;
@@ -66,8 +66,8 @@ use self::crew::{Acts, Crew, Limits};
 use self::lane::Lane;
 use self::line::Line;
 use self::roster::Duty;
-use self::sync::thread::{JoinHandle, ThreadId};
 use self::sync::{Arc as Shared, Mutex, MutexGuard, lock};
+use self::threads::Threads;
 
 pub(crate) use self::current::is_cancelled;
 pub(crate) use self::ends::Ended;
@@ -185,14 +185,6 @@ pub(crate) struct Engine<W: Work> {
     joining: Mutex<()>,
     settings: Settings,
     work: W,
-}
-
-/// The threads that work, and those that have left. Not by their place in the roster: a place is
-/// vacant, and may be taken again, a moment before its last thread is gone.
-#[derive(Default)]
-struct Threads {
-    here: HashMap<ThreadId, JoinHandle<()>>,
-    left: Vec<JoinHandle<()>>,
 }
 
 impl<W: Work> Engine<W> {

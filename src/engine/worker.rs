@@ -11,8 +11,7 @@ use super::crew::{Acts, Did, Next, Rest};
 use super::lane::Claim;
 use super::line::Stretch;
 use super::run::{Counts, End, contain};
-use super::sync::thread::JoinHandle;
-use super::sync::{lock, now, park, thread};
+use super::sync::{now, park};
 use super::wait::{look, this_thread};
 use super::{Engine, ThreadWork, Work};
 
@@ -75,14 +74,10 @@ pub(crate) fn start_worker<W: ThreadWork>(engine: &Arc<Engine<W>>, index: usize)
     engine.start_thread(index, move || main(&its_engine, index))
 }
 
-fn worker_name<W: Work>(engine: &Engine<W>, index: usize) -> String {
-    format!("{}-{index}", engine.settings.name)
-}
-
 /// The life of the worker at place `index`.
 fn main<W: ThreadWork>(engine: &Arc<Engine<W>>, index: usize) {
     let _inside = enter(engine, Kind::Thread);
-    let name = worker_name(engine, index);
+    let name = engine.thread_name(index);
     let mut worker =
         Worker { engine, index, name, state: None, idle_since: None, breath: Breath::default() };
     let mut did = Did::Arrive(this_thread());
@@ -228,61 +223,6 @@ impl<W: ThreadWork> Worker<'_, W> {
         }
         let keep_alive = self.engine.settings.keep_alive;
         Did::Rest { expired: keep_alive.is_some_and(|time| has_passed(idle_since, time)) }
-    }
-}
-
-impl<W: Work> Engine<W> {
-    /// Starts a thread for a place of the roster. The handle is stored before anybody can ask for it,
-    /// because that is done under the same lock.
-    pub(crate) fn start_thread(
-        &self,
-        index: usize,
-        main: impl FnOnce() + Send + 'static,
-    ) -> io::Result<()> {
-        let mut builder = thread::Builder::new().name(worker_name(self, index));
-        if let Some(bytes) = self.settings.stack_size {
-            builder = builder.stack_size(bytes);
-        }
-        let mut threads = lock(&self.threads);
-        let handle = builder.spawn(main)?;
-        threads.here.insert(handle.thread().id(), handle);
-        Ok(())
-    }
-
-    /// A worker's last step, unless it is needed after all: then it says false. What it does `before` is done
-    /// before anybody hears of it. It leaves its handle to be joined, if it has a thread of its own, and joins
-    /// the one who left before, so that at most one thread that has left is not joined yet.
-    pub(crate) fn leave(self: &Arc<Self>, index: usize, before: impl FnOnce()) -> bool {
-        let mut acts = Acts::default();
-        let mut crew = self.lock();
-        if crew.calls_back(index) {
-            return false;
-        }
-        // First the handle, so that it is there for whoever hears that this worker has left.
-        let left = self.leave_handle();
-        crew.let_go(index, &mut acts);
-        drop(crew);
-        before();
-        self.perform(acts);
-        for handle in left {
-            // A worker's thread contains every panic, so there is nothing to be told.
-            drop(handle.join());
-        }
-        true
-    }
-
-    /// Whether the calling thread is one of the pool's own.
-    pub(crate) fn has_this_thread(&self) -> bool {
-        lock(&self.threads).here.contains_key(&thread::current().id())
-    }
-
-    /// Puts the calling worker's handle to those of the workers that have left, and takes those.
-    fn leave_handle(&self) -> Vec<JoinHandle<()>> {
-        let mut threads = lock(&self.threads);
-        let before = std::mem::take(&mut threads.left);
-        let own = threads.here.remove(&thread::current().id());
-        threads.left.extend(own);
-        before
     }
 }
 

@@ -1,5 +1,7 @@
 //! What drivers tell, and what the lookout sees of it.
 
+use std::sync::atomic::AtomicBool;
+
 use super::super::super::list::Board;
 use super::super::super::stubs::engine_on;
 use super::*;

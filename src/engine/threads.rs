@@ -1,0 +1,91 @@
+//! The threads of a pool: how they are started, leave, and are joined.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+
+use super::crew::Acts;
+use super::sync::thread::{JoinHandle, ThreadId};
+use super::sync::{lock, thread};
+use super::{Engine, Work};
+
+/// The threads that work, and those that have left. Not by their place in the roster: a place is
+/// vacant, and may be taken again, a moment before its last thread is gone.
+#[derive(Default)]
+pub(super) struct Threads {
+    here: HashMap<ThreadId, JoinHandle<()>>,
+    left: Vec<JoinHandle<()>>,
+}
+
+impl<W: Work> Engine<W> {
+    /// Starts a thread for a place of the roster. The handle is stored before anybody can ask for it,
+    /// because that is done under the same lock.
+    pub(crate) fn start_thread(
+        &self,
+        index: usize,
+        main: impl FnOnce() + Send + 'static,
+    ) -> io::Result<()> {
+        let mut builder = thread::Builder::new().name(self.thread_name(index));
+        if let Some(bytes) = self.settings.stack_size {
+            builder = builder.stack_size(bytes);
+        }
+        let mut threads = lock(&self.threads);
+        let handle = builder.spawn(main)?;
+        threads.here.insert(handle.thread().id(), handle);
+        Ok(())
+    }
+
+    /// The name of the thread at this place of the roster.
+    pub(super) fn thread_name(&self, index: usize) -> String {
+        format!("{}-{index}", self.settings.name)
+    }
+
+    /// Whether the calling thread is one of the pool's own.
+    pub(super) fn has_this_thread(&self) -> bool {
+        lock(&self.threads).here.contains_key(&thread::current().id())
+    }
+
+    /// A worker's last step, unless it is needed after all: then it says false. What it does `first` is done
+    /// before anybody hears of it. It leaves its handle to be joined, if it has a thread of its own, and joins
+    /// the one who left before, so that at most one thread that has left is not joined yet.
+    pub(super) fn leave(self: &Arc<Self>, index: usize, first: impl FnOnce()) -> bool {
+        let mut acts = Acts::default();
+        let mut crew = self.lock();
+        if crew.calls_back(index) {
+            return false;
+        }
+        // Before it is let go, so that its handle is there for whoever hears of that.
+        let before = self.leave_handle();
+        crew.let_go(index, &mut acts);
+        drop(crew);
+        first();
+        self.perform(acts);
+        join(before);
+        true
+    }
+
+    /// Puts the calling worker's handle to those of the workers that have left, and takes those.
+    fn leave_handle(&self) -> Vec<JoinHandle<()>> {
+        let mut threads = lock(&self.threads);
+        let before = std::mem::take(&mut threads.left);
+        let own = threads.here.remove(&thread::current().id());
+        threads.left.extend(own);
+        before
+    }
+
+    /// Joins the threads of the workers that have left.
+    pub(super) fn join_left(&self) {
+        // Held while the threads are joined, so that a second one who drains does not return
+        // before they are. They need the other lock on their way out.
+        let _joining = lock(&self.joining);
+        let left = std::mem::take(&mut lock(&self.threads).left);
+        join(left);
+    }
+}
+
+fn join(threads: Vec<JoinHandle<()>>) {
+    for handle in threads {
+        // A worker's thread contains every panic, so there is nothing to be told.
+        drop(handle.join());
+    }
+}
