@@ -197,6 +197,22 @@ fn a_closed_pool_does_not_wait_for_the_next_item_of_a_stream() {
 }
 
 #[test]
+fn a_pull_that_is_discarded_before_it_has_a_place_ends_and_says_so() {
+    on_both(|| async {
+        let (pool, stop) = (small(1, 1), Stop::new());
+        pool.submit(stop.task()).await.unwrap();
+        stop.have_come(1).await;
+        let its = pool.clone();
+        let pulled = tokio::spawn(async move { its.for_each(0..10, |_| async {}).await });
+        soon("it waits for a place", || pool.queued() == 1).await;
+        assert_eq!(pool.discard(), 1);
+        assert!(matches!(pulled.await.unwrap(), Err(PullError::Refused(_))));
+        stop.open();
+        drained(&pool).await;
+    });
+}
+
+#[test]
 fn other_submitters_get_their_turn() {
     on_both(|| async {
         let pool = hushed(2, 10);

@@ -203,4 +203,16 @@ mod tests {
         (0..100).for_each(|index| roster.remove(index));
         assert_eq!(room(&roster), reserved, "nothing had to grow");
     }
+
+    #[test]
+    fn whoever_starts_or_leaves_is_not_here_to_stay() {
+        let mut roster = Roster::default();
+        assert_eq!(roster.first_staying(), None);
+        for duty in [Duty::Starting, Duty::Leaving] {
+            roster.add(duty);
+        }
+        assert_eq!(roster.first_staying(), None);
+        roster.add(Duty::Called);
+        assert_eq!(roster.first_staying(), Some(2));
+    }
 }
