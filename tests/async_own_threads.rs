@@ -197,21 +197,24 @@ fn items_are_pulled_on_both_threads() {
     watch(|| {
         for workers in [1, 3, 1000] {
             let (pool, threads) = (pool(workers), Threads::default());
-            let (sum, its) = (Arc::new(AtomicUsize::new(0)), threads.clone());
-            let adds = Arc::clone(&sum);
+            let (sum, both) = (Arc::new(AtomicUsize::new(0)), Arc::new(Barrier::new(2)));
+            let (adds, its) = (Arc::clone(&sum), threads.clone());
             let pulled = pool.for_each(0..20_000, move |number| {
-                let (adds, threads) = (Arc::clone(&adds), its.clone());
+                let (adds, threads, both) = (Arc::clone(&adds), its.clone(), Arc::clone(&both));
                 async move {
-                    if number % 64 == 0 {
+                    if number < 2 && workers > 1 {
+                        // Neither thread goes on without the other.
+                        both.wait();
+                        threads.note();
+                    } else if number % 64 == 0 {
                         sleep(Duration::from_millis(1)).await;
                     }
-                    threads.note();
                     adds.fetch_add(number, Ordering::Relaxed);
                 }
             });
             block_on(pulled).unwrap();
             assert_eq!(sum.load(Ordering::Relaxed), 199_990_000);
-            assert!(workers == 1 || threads.count() == 2);
+            assert_eq!(threads.count(), if workers > 1 { 2 } else { 0 });
             let squares =
                 block_on(pool.map(0..100_u64, |n| async move { n * n }).collect::<Vec<_>>());
             let squares: Vec<u64> = squares.into_iter().map(Result::unwrap).collect();
