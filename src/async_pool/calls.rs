@@ -32,7 +32,7 @@ enum For<'a, T: Send + 'static, R: Send + 'static> {
 
 pub(super) type Origin = &'static Location<'static>;
 
-/// Calls on a runtime.
+/// Calls, and what they stand on.
 pub(crate) struct Calls<T: Send + 'static, R: Send + 'static> {
     make: Make<T, R>,
     ground: Ground,

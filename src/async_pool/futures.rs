@@ -14,7 +14,7 @@ use crate::engine::{
 use crate::error::{Refused, SubmitError};
 use crate::handle::JoinHandle;
 
-/// Futures on a runtime.
+/// Futures, and what they stand on.
 pub(crate) struct Futures {
     ground: Ground,
     board: Arc<Board>,

@@ -184,6 +184,8 @@ mod tests {
         let inside = runtime.runtime.as_ref().map(|runtime| runtime.enter());
         assert!(own.is_here());
         drop(inside);
-        runtime.run(|_| async move { assert!(own.is_here()) });
+        let (tell, told) = std::sync::mpsc::channel();
+        runtime.run(|_| async move { tell.send(own.is_here()).unwrap() });
+        assert_eq!(told.recv(), Ok(true), "what runs there");
     }
 }

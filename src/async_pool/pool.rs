@@ -68,18 +68,20 @@ use crate::handle::JoinHandle;
 ///
 /// A future of the pool may submit to it and await what it spawned, at any depth and however full the
 /// pool is. It never waits for a place, and if it awaits a task which a full pool has not started, it takes
-/// it in and polls it as a part of itself, in its own place, with the timers and sockets of the pool it is of: one at a time, so that what runs stays within
-/// the capacity. From then on the child runs while its handle is polled, and goes back to the line when the
-/// handle is dropped or given away: a task that waits for its child's effect by another way than the
-/// handle needs a place for it.
+/// it in and polls it as a part of itself, in its own place: one at a time, so that what runs stays within
+/// the capacity. It has the timers and sockets of the pool it is of, also if a task of another one takes it in.
+/// From then on the child runs while its handle is polled, and goes back to the line when the handle is dropped
+/// or given away: a task that waits for its child's effect by another way than the handle needs a place for it.
 ///
 /// # Runtimes
 ///
 /// Multi-thread and current-thread runtimes both work, also with `tokio::time::pause`. Futures must be
-/// `Send`: a `LocalSet` can use a pool, but its `!Send` futures cannot run on one. A pool with threads of its own
-/// needs none, and outside of a runtime it is used by `blocking_submit`, [`join`](JoinHandle::join) and the calls of
-/// [`Control`] that block, such as `Control::drain(&pool)`. When the runtime shuts down, its futures are dropped where they stand: their handles say
+/// `Send`: a `LocalSet` can use a pool, but its `!Send` futures cannot run on one. When the runtime
+/// shuts down, its futures are dropped where they stand: their handles say
 /// [`Cancelled`](crate::JoinError::Cancelled), and the pool is closed.
+///
+/// A pool with threads of its own needs no runtime. Outside of one it is used by `blocking_submit`,
+/// [`join`](JoinHandle::join) and the calls of [`Control`] that block, such as `Control::drain(&pool)`.
 #[derive(Clone)]
 #[doc(alias = "ants")]
 #[doc(alias = "goroutine")]
