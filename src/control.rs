@@ -6,12 +6,11 @@ mod size; // how many workers there may be
 mod ends; // waiting, closing, and opening again
 
 use std::fmt;
-use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use self::steer::Steer;
-use crate::engine::{Ended, Engine, Load, Work};
+use crate::engine::{Ended, Engine, Load, NoStart, Work};
 use crate::error::StillRunning;
 
 /// The figures, the size and the ends of a pool, whatever it runs. [`Pool`](crate::Pool),
@@ -43,7 +42,7 @@ impl Control {
         Arc::clone(&self.engine)
     }
 
-    pub(crate) fn start_workers(&self, workers: usize) -> io::Result<()> {
+    pub(crate) fn start_workers(&self, workers: usize) -> Result<(), NoStart> {
         self.steer().prestart(workers)
     }
 

@@ -28,7 +28,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use self::drawer::{Drawer, Empty, Unfilled};
 use self::latch::{Latch, Latched};
-use self::tasks::{Started, Tasks};
+use self::tasks::Tasks;
 use crate::engine::task::Task;
 use crate::engine::{self, Joinable};
 use crate::error::{JoinError, SubmitError, TaskPanic};
@@ -142,7 +142,7 @@ impl Pool {
         let scope = Scope { pool: self, tasks: Mutex::new(tasks), latch, lifetimes: PhantomData };
         let outcome = catch_unwind(AssertUnwindSafe(|| body(&scope)));
         scope.wait_for_all();
-        let panic = locked(&scope.tasks).panic.take();
+        let panic = locked(&scope.tasks).take_panic();
         let panic = panic.or_else(|| scope.latch.as_ref().and_then(|latch| latch.take_panic()));
         match (outcome, panic) {
             (Err(payload), _) => resume_unwind(payload),
@@ -315,7 +315,7 @@ impl<'scope> Scope<'scope, '_> {
         match spawned {
             Ok(handle) => {
                 let parcel = handle.parcel();
-                self.remember(Started { handle, drawer });
+                self.remember(handle, drawer);
                 Ok(parcel)
             }
             Err(error) => {

@@ -1,4 +1,4 @@
-//! A pool of futures that has ended and has no handle any more leaves no memory behind.
+//! A pool of futures leaves no memory behind: of items and calls that have ended, and when it has ended.
 //!
 //! Allocations of all threads are counted, so there is one test. What is not per pool is allowed for by
 //! less than one allocation for each of them.
@@ -14,10 +14,10 @@ use std::future::Future;
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
 
-use common::on_tokio::{drained, on, small, soon};
+use common::on_tokio::{drained, on, runtime, small, soon, watch_for};
 use common::poll_once;
 use counting::live;
-use formic::AsyncFnPool;
+use formic::{AsyncFnPool, from_stream};
 use tokio::task::yield_now;
 
 const POOLS: u64 = 200;
@@ -76,8 +76,65 @@ async fn calls_that_are_given_back() {
     assert_eq!(drained(&pool).await.completed, 2);
 }
 
+/// One stream that makes the pool wait for each of its items: what is kept does not grow with their number.
+async fn slow_stream(items: u32) {
+    let pool = small(2, 8);
+    let (sender, receiver) = tokio::sync::mpsc::channel(1);
+    let stream = futures_util::stream::unfold(
+        receiver,
+        |mut receiver: tokio::sync::mpsc::Receiver<u32>| async {
+            receiver.recv().await.map(|item| (item, receiver))
+        },
+    );
+    let reader = tokio::spawn(pool.for_each(from_stream(Box::pin(stream)), |_| async {}));
+    let mut before = 0;
+    for item in 0..items {
+        sender.send(item).await.unwrap();
+        // The stream has nothing more for a moment, so it is waited for.
+        yield_now().await;
+        if item == items / 10 {
+            before = live();
+        }
+    }
+    let after = live();
+    // A pool keeps the memory of up to 4096 ended futures for those to come.
+    assert!(after < before + u64::from(items / 10), "{before} allocations became {after}");
+    drop(sender);
+    reader.await.unwrap().unwrap();
+    drained(&pool).await;
+}
+
+/// Many short calls on one pool: nothing is kept of those that have ended.
+async fn short_calls(calls: u32) {
+    let pool = small(2, 8);
+    let mut before = 0;
+    for call in 0..calls {
+        let (sender, receiver) = tokio::sync::oneshot::channel();
+        let stream = futures_util::stream::once(async { receiver.await.unwrap_or(0) });
+        let (reading, sending) =
+            (pool.for_each(from_stream(Box::pin(stream)), |_: u32| async {}), async {
+                yield_now().await;
+                sender.send(call).unwrap();
+            });
+        let (read, ()) = tokio::join!(reading, sending);
+        read.unwrap();
+        if call == calls / 10 {
+            before = live();
+        }
+    }
+    pool.wait_idle().await.unwrap();
+    let after = live();
+    assert!(after < before + u64::from(calls / 10), "{before} allocations became {after}");
+}
+
+/// Allocations of the whole process are counted, so this is one test.
 #[test]
-fn a_pool_that_has_ended_leaves_no_memory_behind() {
+fn a_pool_leaves_no_memory_behind() {
+    watch_for(std::time::Duration::from_secs(120), || {
+        let runtime = runtime(0);
+        runtime.block_on(slow_stream(100_000));
+        runtime.block_on(short_calls(100_000));
+    });
     for threads in [0, 2] {
         on(threads, || assert_nothing_is_left(futures));
         on(threads, || assert_nothing_is_left(calls));

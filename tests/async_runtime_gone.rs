@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use common::on_tokio::{Stop, runtime, watch, watch_for};
 use common::{Door, Random, eventually, join, stress_time};
-use formic::{AsyncFnPool, AsyncPool, JoinError, JoinHandle, Refused};
+use formic::{AsyncFnPool, AsyncPool, JoinError, JoinHandle, Refused, ReopenError};
 use tokio::runtime::{Handle, Runtime};
 
 fn pool_on(runtime: &Handle, workers: usize, queue: usize) -> AsyncPool {
@@ -32,7 +32,10 @@ fn has_ended(pool: &AsyncPool) {
     common::block_on(pool.drain()).unwrap();
     common::block_on(pool.wait_idle()).unwrap();
     let refused = pool.try_submit(async {}).unwrap_err().reason();
-    assert!(matches!(refused, Refused::Closed | Refused::NoWorker), "{refused:?}");
+    assert!(matches!(refused, Refused::RuntimeGone | Refused::Closed), "{refused:?}");
+    if pool.is_closed() {
+        assert!(matches!(pool.reopen(), Err(ReopenError::RuntimeGone)));
+    }
 }
 
 #[test]
@@ -74,7 +77,7 @@ fn everybody_is_told_when_the_runtime_goes() {
             };
             end(runtime, in_background);
             for waiting in waiting {
-                assert_eq!(join(waiting), Refused::Closed);
+                assert_eq!(join(waiting), Refused::RuntimeGone);
             }
             for handle in handles {
                 assert!(matches!(handle.join(), Err(JoinError::Cancelled)));
@@ -96,12 +99,12 @@ fn a_pool_for_a_runtime_that_is_gone_refuses() {
             drop(runtime);
             let pool = pool_on(&gone, 2, 2);
             let error = pool.try_spawn(async { 3 }).unwrap_err();
-            assert_eq!(error.reason(), Refused::NoWorker);
+            assert_eq!(error.reason(), Refused::RuntimeGone);
             assert_eq!(common::block_on(error.into_task()), 3);
             let error = common::block_on(pool.submit(async {})).unwrap_err();
-            assert_eq!(error.reason(), Refused::NoWorker);
-            assert_eq!(pool.blocking_submit(async {}).unwrap_err().reason(), Refused::NoWorker);
-            assert_eq!(common::block_on(pool.admit()).unwrap_err(), Refused::NoWorker);
+            assert_eq!(error.reason(), Refused::RuntimeGone);
+            assert_eq!(pool.blocking_submit(async {}).unwrap_err().reason(), Refused::RuntimeGone);
+            assert_eq!(common::block_on(pool.admit()).unwrap_err(), Refused::RuntimeGone);
             assert!(common::block_on(pool.for_each(0..3, |_| async {})).is_err());
             has_ended(&pool);
             let calls = AsyncFnPool::builder().runtime(gone).build(|n: u8| async move { n });
@@ -338,7 +341,7 @@ impl Submitter {
             match self.submit() {
                 Ok(()) => {}
                 Err(Refused::Full) => thread::yield_now(),
-                Err(Refused::Closed | Refused::NoWorker) => break,
+                Err(Refused::RuntimeGone) => break,
                 Err(other) => panic!("{other:?}"),
             }
         }
@@ -373,4 +376,45 @@ async fn work(kind: u64, ended: Arc<AtomicUsize>) {
         pending::<()>().await;
     }
     ended.fetch_add(1, Ordering::SeqCst);
+}
+
+#[test]
+fn a_pool_that_was_drained_before_its_runtime_went_cannot_be_reopened() {
+    for threads in [0, 2] {
+        watch(move || {
+            let runtime = runtime(threads);
+            let pool = pool_on(runtime.handle(), 2, 2);
+            runtime.block_on(pool.drain()).unwrap();
+            pool.reopen().unwrap();
+            runtime.block_on(pool.drain()).unwrap();
+            drop(runtime);
+            assert!(matches!(pool.reopen(), Err(ReopenError::RuntimeGone)));
+            assert_eq!(pool.try_submit(async {}).unwrap_err().reason(), Refused::Closed);
+        });
+    }
+}
+
+/// The runtime goes while drivers are started ahead of time. What had been accepted must not be left in the
+/// queue without a driver.
+#[test]
+fn prestart_beside_a_runtime_that_ends_strands_nothing() {
+    let end = Instant::now() + stress_time(Duration::from_secs(2));
+    let mut rounds = 0_u64;
+    while Instant::now() < end {
+        rounds += 1;
+        watch(move || {
+            let runtime = runtime(2);
+            let pool = pool_on(runtime.handle(), 100, 100);
+            let submitted = (0..20).filter(|_| pool.try_submit(pending()).is_ok()).count();
+            let starter = {
+                let pool = pool.clone();
+                thread::spawn(move || drop(pool.prestart(2)))
+            };
+            (0..rounds % 64).for_each(|_| std::hint::spin_loop());
+            runtime.shutdown_background();
+            join(starter);
+            common::block_on(pool.drain()).unwrap();
+            assert_eq!(pool.stats().cancelled, submitted as u64);
+        });
+    }
 }

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use common::{Door, block_on, eventually, hold_workers, inside, join, poll_once, threads_named};
-use formic::{Pool, PrestartError, Refused, ReopenError, StillRunning};
+use formic::{Pool, PrestartError, Refused, ReopenError, StillRunning, WhenFull};
 
 fn pool_of(workers: usize) -> Pool {
     Pool::builder().workers(workers).build().expect("good settings")
@@ -254,4 +254,83 @@ fn a_drain_that_is_given_up_leaves_the_pool_closed() {
     assert!(pool.is_closed());
     door.open();
     pool.drain().unwrap();
+}
+
+/// Calls a function when the thread that it is kept on ends.
+struct AtThreadEnd(Option<Box<dyn FnOnce() + Send>>);
+
+thread_local! {
+    static AT_THREAD_END: std::cell::RefCell<AtThreadEnd> =
+        const { std::cell::RefCell::new(AtThreadEnd(None)) };
+}
+
+impl Drop for AtThreadEnd {
+    fn drop(&mut self) {
+        self.0.take().into_iter().for_each(|call| call());
+    }
+}
+
+/// Has `call` called by the destructor of a thread-local of the calling thread. It is made before those of
+/// the pool, so it is dropped after them or before them, as the platform has it.
+fn at_thread_end(call: impl FnOnce() + Send + 'static) {
+    AT_THREAD_END.with(|end| end.borrow_mut().0 = Some(Box::new(call)));
+}
+
+/// What a pool answers in the destructor of a thread-local of its only worker's thread.
+fn in_a_destructor<T: Send + 'static>(
+    builder: formic::Builder,
+    ask: impl FnOnce(&Pool) -> T + Send + 'static,
+) -> T {
+    let pool = builder.workers(1).keep_alive(Duration::from_millis(1)).build().unwrap();
+    let (inside, (tell, told)) = (pool.clone(), mpsc::channel());
+    pool.submit(move || at_thread_end(move || drop(tell.send(ask(&inside))))).unwrap();
+    let answer = told.recv_timeout(common::PATIENCE).expect("it neither hangs nor panics");
+    pool.drain().unwrap();
+    answer
+}
+
+#[test]
+fn a_destructor_of_a_workers_thread_cannot_drain_its_pool_but_wait_for_tasks() {
+    let left = in_a_destructor(Pool::builder(), |pool| pool.drain().unwrap_err());
+    assert!(left.from_inside());
+    let left =
+        in_a_destructor(Pool::builder(), |pool| pool.drain_timeout(common::PATIENCE).unwrap_err());
+    assert!(left.from_inside());
+    in_a_destructor(Pool::builder(), |pool| pool.wait_idle().unwrap());
+}
+
+#[test]
+fn a_destructor_of_a_workers_thread_may_submit() {
+    in_a_destructor(Pool::builder(), |pool| pool.submit(|| ()).unwrap());
+    in_a_destructor(Pool::builder(), |pool| pool.spawn(|| 3).unwrap().join().unwrap());
+    in_a_destructor(Pool::builder(), |pool| pool.scope(|scope| scope.submit(|| ()).unwrap()));
+}
+
+#[test]
+fn a_destructor_of_a_thread_may_run_a_task_itself() {
+    let ran_here =
+        in_a_destructor(Pool::builder().queue(0).when_full(WhenFull::CallerRuns), |pool| {
+            let (door, here) = (Door::new(), thread::current().id());
+            hold_workers(pool, &door, 1);
+            let (tell, told) = mpsc::channel();
+            pool.submit(move || tell.send(thread::current().id()).unwrap()).unwrap();
+            door.open();
+            told.recv().unwrap() == here
+        });
+    assert!(ran_here);
+}
+
+#[test]
+fn a_destructor_may_use_a_pool_while_another_thread_joins_its_thread() {
+    for _ in 0..200 {
+        let pool = Pool::builder().workers(2).build().unwrap();
+        let (inside, (tell, told)) = (pool.clone(), mpsc::channel());
+        let call = move || drop(tell.send((inside.drain().is_err(), inside.try_submit(|| ()))));
+        pool.submit(move || at_thread_end(call)).unwrap();
+        let drainer = pool.clone();
+        let drainer = thread::spawn(move || drainer.drain());
+        let (refused, submitted) = told.recv_timeout(common::PATIENCE).expect("it does not hang");
+        assert!(refused && submitted.is_err(), "the pool is closed");
+        join(drainer).unwrap();
+    }
 }

@@ -42,6 +42,7 @@ type Way = fn(&Errands, Errand) -> Result<(), SubmitError<Errand>>;
 fn refused<T>(error: CallError<T>) -> SubmitError<T> {
     match error {
         CallError::Refused(error) => error,
+        CallError::Expired(_) => panic!("it was accepted, and the time was over before it started"),
         other => panic!("{other}"),
     }
 }
@@ -188,8 +189,9 @@ fn a_function_may_call_its_own_pool_also_with_one_worker() {
 fn a_call_whose_time_is_over_while_it_is_queued_never_runs() {
     let (pool, door) = held(|builder| builder.queue(1));
     let never = errand(|| panic!("it was taken back"));
-    let error = refused(pool.call_timeout(never, Duration::from_millis(3)).unwrap_err());
-    assert_eq!(error.reason(), Refused::TimedOut);
+    let error = pool.call_timeout(never, Duration::from_millis(3)).unwrap_err();
+    assert_eq!(error.to_string(), "the call was not started in time");
+    assert!(matches!(error, CallError::Expired(_)) && error.into_argument().is_some());
     assert_eq!((pool.stats().cancelled, pool.queued()), (1, 0));
     pool.try_submit(errand(|| 1)).expect("its place is free");
     door.open();
@@ -205,6 +207,18 @@ fn obey(begun: &Door, stopped: &Door) -> Errand {
         eventually("the call is asked to stop", formic::is_cancelled);
         (stopped.open(), 0).1
     })
+}
+
+#[test]
+fn a_call_without_time_on_a_free_pool_was_not_started_in_time() {
+    let pool = one_worker(|builder| builder);
+    for _ in 0..100 {
+        match pool.call_timeout(errand(|| 0), Duration::ZERO) {
+            Ok(0) | Err(CallError::Expired(_) | CallError::TimedOut) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+    pool.drain().unwrap();
 }
 
 #[test]

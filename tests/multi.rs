@@ -4,6 +4,7 @@ mod common;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
+use std::time::Duration;
 
 use common::{Door, PATIENCE, hold_workers, join};
 use formic::{Balance, BuildError, FnPool, Multi, Pool, Refused, Shard, WhenFull};
@@ -364,4 +365,50 @@ fn the_last_handle_closes_and_what_was_accepted_still_runs() {
     drop((shards, sender));
     door.open();
     assert_eq!(ran.iter().sum::<i32>(), 45);
+}
+
+/// `y` of the first shard joins `x` of the second, which is closed. The first shard is full when `x` submits:
+/// if `x` waited there, it would wait for `y`, and `y` for it.
+#[test]
+fn a_task_whose_own_shard_is_closed_does_not_wait_at_another() {
+    for balance in EVERY_BALANCE {
+        let multi = narrow(2, 1, balance);
+        let (door, inside, first) = (Door::new(), multi.clone(), multi.clone());
+        let (at_door, (tell, told)) = (door.clone(), mpsc::channel());
+        let y = multi.shards()[0].spawn(move || {
+            let x = first.shards()[1].spawn(move || {
+                at_door.wait();
+                tell.send(inside.submit(|| ()).map_err(|error| error.reason())).unwrap();
+            });
+            x.unwrap().join().unwrap();
+        });
+        door.await_waiting(1);
+        multi.shards()[0].submit(|| ()).unwrap();
+        assert_eq!(multi.shards()[0].stats().queued, 1, "it is full");
+        assert!(multi.shards()[1].drain_timeout(Duration::ZERO).is_err());
+        door.open();
+        assert_eq!(told.recv_timeout(PATIENCE), Ok(Ok(())));
+        y.unwrap().join().unwrap();
+        multi.drain().unwrap();
+        assert_eq!(accepted(&multi).iter().sum::<u64>(), 4);
+    }
+}
+
+#[test]
+fn a_task_whose_own_shard_is_closed_is_refused_as_the_others_were_built_to() {
+    let multi = built(2, 0, WhenFull::Refuse, Balance::RoundRobin);
+    let (door, inside) = (Door::new(), multi.clone());
+    let at_door = door.clone();
+    let task = multi.shards()[1].spawn(move || {
+        at_door.wait();
+        inside.submit(|| ()).unwrap_err().reason()
+    });
+    door.await_waiting(1);
+    let other = Door::new();
+    hold_workers(&multi.shards()[0], &other, 1);
+    multi.shards()[1].close();
+    door.open();
+    assert_eq!(task.unwrap().join().unwrap(), Refused::Full);
+    other.open();
+    multi.drain().unwrap();
 }

@@ -291,3 +291,30 @@ async fn a_panic_is_told_with_the_line_that_submitted_to_the_shards() {
     assert_eq!(*lines.lock().unwrap(), [Some(here)]);
     let_go(&held);
 }
+
+/// As the test of the same name for closures: `y` awaits `x`, whose shard is closed, while `x` submits.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_future_whose_own_shard_is_closed_does_not_wait_at_another() {
+    for balance in EVERY_BALANCE {
+        let multi = built(2, 1, WhenFull::Wait, balance);
+        let (go, came) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
+        let (inside, first) = (multi.clone(), multi.clone());
+        let (its_go, its_came) = (Arc::clone(&go), Arc::clone(&came));
+        let y = multi.shards()[0].try_spawn(async move {
+            let x = first.shards()[1].try_spawn(async move {
+                its_came.add_permits(1);
+                its_go.acquire().await.unwrap().forget();
+                inside.submit(async {}).await.map_err(|error| error.reason())
+            });
+            x.unwrap().await.unwrap()
+        });
+        came.acquire().await.unwrap().forget();
+        multi.shards()[0].try_submit(async {}).unwrap();
+        multi.shards()[1].close();
+        go.add_permits(1);
+        let outcome = tokio::time::timeout(PATIENCE, y.unwrap()).await.expect("it does not hang");
+        assert_eq!(outcome.unwrap(), Ok(()));
+        multi.drain_async().await.unwrap();
+        assert_eq!(accepted(&multi).iter().sum::<u64>(), 4);
+    }
+}

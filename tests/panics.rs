@@ -9,7 +9,7 @@ use std::task::{Context, Wake, Waker};
 use std::{env, process, thread};
 
 use common::{Door, eventually, hold_workers, hush_quiet_threads, join};
-use formic::{Builder, Pool, TaskPanic};
+use formic::{Builder, FnPool, Pool, TaskPanic};
 
 /// Settings for a pool whose panics are not printed.
 fn quiet() -> Builder {
@@ -297,4 +297,31 @@ fn without_a_hook_rust_prints_the_panic() {
     let head = errors.lines().find(|line| line.contains("panicked at")).unwrap_or_default();
     assert!(head.starts_with("thread 'loud-0'") && head.contains(file!()), "{errors}");
     assert_eq!(errors.matches("heard by everybody").count(), 1, "{errors}");
+}
+
+#[test]
+fn panics_of_the_worker_hooks_reach_the_panic_hook() {
+    let (on_panic, messages) = messages();
+    let pool = quiet()
+        .workers(1)
+        .on_worker_start(|index| panic!("start of {index}"))
+        .on_worker_stop(|index| panic!("stop of {index}"))
+        .on_panic(on_panic)
+        .build()
+        .unwrap();
+    assert_eq!(pool.spawn(|| 3).unwrap().join().unwrap(), 3);
+    pool.drain().unwrap();
+    assert_eq!(*messages.lock().unwrap(), ["start of 0", "stop of 0"]);
+    assert_eq!(pool.stats().panicked, 0, "no task panicked");
+}
+
+#[test]
+fn a_panic_of_a_dropped_worker_state_reaches_the_panic_hook() {
+    hush_quiet_threads();
+    let (on_panic, messages) = messages();
+    let pool = FnPool::builder().name("quiet").workers(1).on_panic(on_panic);
+    let pool = pool.build_with_state(|| Bomb("the state"), |_, ()| ()).unwrap();
+    pool.call(()).unwrap();
+    pool.drain().unwrap();
+    assert_eq!(*messages.lock().unwrap(), ["the state"]);
 }

@@ -3,6 +3,7 @@
 mod common;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::{Door, join};
@@ -213,4 +214,45 @@ fn a_scoped_task_that_panics_is_counted_as_panicked() {
     pool.drain().unwrap();
     let stats = pool.stats();
     assert_eq!((stats.panicked, stats.completed), (1, 1), "{stats:?}");
+}
+
+/// Runs `body` in a scope on the only worker of a pool.
+fn on_the_worker<T: Send + 'static>(
+    body: impl FnOnce(&Pool) -> T + Send + 'static,
+) -> Result<T, JoinError> {
+    let pool = Pool::new(1);
+    let inside = pool.clone();
+    pool.spawn(move || body(&inside)).unwrap().join()
+}
+
+#[test]
+fn a_scope_on_a_worker_runs_its_tasks_in_the_order_of_their_submission() {
+    let order = on_the_worker(|pool| {
+        let order = Mutex::new(Vec::new());
+        pool.scope(|scope| {
+            for number in 0..200 {
+                let order = &order;
+                if number % 3 == 0 {
+                    drop(scope.spawn(move || order.lock().unwrap().push(number)).unwrap());
+                } else {
+                    scope.submit(move || order.lock().unwrap().push(number)).unwrap();
+                }
+            }
+        });
+        order.into_inner().unwrap()
+    });
+    assert_eq!(order.unwrap(), (0..200).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_scope_on_a_worker_goes_on_with_the_panic_of_the_task_that_was_submitted_first() {
+    let outcome = on_the_worker(|pool| {
+        pool.scope(|scope| {
+            scope.submit(|| ()).unwrap();
+            scope.submit(|| panic!("the first")).unwrap();
+            drop(scope.spawn(|| panic!("the second")).unwrap());
+            (0..200).for_each(|_| scope.submit(|| panic!("a later one")).unwrap());
+        });
+    });
+    assert_eq!(outcome.unwrap_err().into_panic().unwrap().message(), "the first");
 }

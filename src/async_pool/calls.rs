@@ -1,7 +1,6 @@
 //! The work of an `AsyncFnPool`: calls of one function, in cells that are used again.
 
 use std::future::Future;
-use std::io;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::Arc;
 
@@ -9,8 +8,8 @@ use super::ground::Ground;
 use super::runtime::MOST_TASKS;
 use super::serving::Serving;
 use crate::engine::{
-    Awaited, Begin, Board, Cell, Counts, Departure, Drives, End, Engine, Hands, List, Parcel,
-    Rested, Runnable, Slip, Stock, Unpack, Watched, Work, contain,
+    Awaited, Begin, Board, Cell, Counts, Departure, Drives, End, Engine, Hands, List, NoStart,
+    Parcel, Rested, Runnable, Slip, Stock, Unpack, Watched, Work, contain,
 };
 use crate::error::{JoinError, Refused, SubmitError, TaskPanic};
 use crate::handle::JoinHandle;
@@ -138,8 +137,12 @@ impl<T: Send + 'static, R: Send + 'static> Work for Calls<T, R> {
         }
     }
 
-    fn start(engine: &Arc<Engine<Self>>, index: usize) -> io::Result<()> {
+    fn start(engine: &Arc<Engine<Self>>, index: usize) -> Result<(), NoStart> {
         engine.work().ground.start(engine, index)
+    }
+
+    fn check_start(&self) -> Result<(), NoStart> {
+        self.ground.check_start()
     }
 
     fn at_home(engine: &Engine<Self>, poll: &mut dyn FnMut()) {

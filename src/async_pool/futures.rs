@@ -1,15 +1,14 @@
 //! The work of an `AsyncPool`: futures of any type, each in a cell of its own.
 
 use std::future::Future;
-use std::io;
 use std::panic::Location;
 use std::sync::Arc;
 
 use super::ground::Ground;
 use super::runtime::MOST_TASKS;
 use crate::engine::{
-    Awaited, Bare, Begin, Board, Cell, Departure, Drives, End, Engine, Hands, List, Parcel, Rested,
-    Runnable, Unpack, Watched, Work,
+    Awaited, Bare, Begin, Board, Cell, Departure, Drives, End, Engine, Hands, List, NoStart,
+    Parcel, Rested, Runnable, Unpack, Watched, Work,
 };
 use crate::error::{Refused, SubmitError};
 use crate::handle::JoinHandle;
@@ -190,8 +189,12 @@ impl Work for Futures {
         }
     }
 
-    fn start(engine: &Arc<Engine<Self>>, index: usize) -> io::Result<()> {
+    fn start(engine: &Arc<Engine<Self>>, index: usize) -> Result<(), NoStart> {
         engine.work().ground.start(engine, index)
+    }
+
+    fn check_start(&self) -> Result<(), NoStart> {
+        self.ground.check_start()
     }
 
     fn at_home(engine: &Engine<Self>, poll: &mut dyn FnMut()) {

@@ -14,8 +14,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::runtime::{Builder, Handle, Runtime};
 
-use super::runtime::{start_driver, start_thread};
-use crate::engine::{Board, Drives, Engine};
+use super::runtime::{check_runtime, start_driver, start_thread};
+use crate::engine::{Board, Drives, Engine, NoStart};
 use crate::error::BuildError;
 
 /// More threads than this a pool of futures has not: each looks at the lists of all others.
@@ -67,10 +67,22 @@ impl Ground {
     }
 
     /// Starts a driver. An error if the runtime is no more, or no thread can be had.
-    pub(super) fn start<W: Drives>(&self, engine: &Arc<Engine<W>>, index: usize) -> io::Result<()> {
+    pub(super) fn start<W: Drives>(
+        &self,
+        engine: &Arc<Engine<W>>,
+        index: usize,
+    ) -> Result<(), NoStart> {
         match self {
             Ground::Runtime(runtime) => start_driver(engine, index, runtime),
             Ground::OwnThreads(own) => start_thread(engine, index, own.build(index)?),
+        }
+    }
+
+    /// An error if the runtime is no more.
+    pub(super) fn check_start(&self) -> Result<(), NoStart> {
+        match self {
+            Ground::Runtime(runtime) => check_runtime(runtime),
+            Ground::OwnThreads(_) => Ok(()),
         }
     }
 

@@ -12,14 +12,16 @@ mod seat;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 
 use self::seat::{InThePool, Own, Seat};
 use super::bunch::Bunch;
 use super::futures::{Futures, Job};
 use super::source::PollItems;
-use crate::engine::{Cell, Drives, Engine, Runnable, Work, is_away};
+use crate::engine::{
+    Cell, CloseListener, CloseSubscription, Drives, Engine, Runnable, Work, is_away,
+};
 use crate::error::{JoinError, TaskPanic};
 
 /// Where results go.
@@ -59,6 +61,8 @@ pub(super) struct Pull<S, F, K> {
     /// Woken when no seat is left.
     end: Mutex<Option<Waker>>,
     origin: &'static Location<'static>,
+    /// Has the seat that waits woken when the pool is closed.
+    _closing: CloseSubscription<Futures>,
 }
 
 struct Items<S> {
@@ -106,7 +110,7 @@ where
         origin: &'static Location<'static>,
     ) -> Arc<Self> {
         let drivers = engine.work().board().drivers();
-        Arc::new(Pull {
+        Arc::new_cyclic(|this: &Weak<Self>| Pull {
             engine: Arc::clone(engine),
             function,
             sink,
@@ -119,6 +123,7 @@ where
             stop: AtomicBool::new(false),
             end: Mutex::default(),
             origin,
+            _closing: engine.listen_for_close(this.clone()),
         })
     }
 
@@ -289,6 +294,21 @@ where
             let waker = lock(&self.end).take();
             waker.into_iter().for_each(Waker::wake);
         }
+    }
+}
+
+impl<S, F, K> CloseListener for Pull<S, F, K>
+where
+    S: PollItems,
+    F: Send + Sync,
+    K: Sink,
+{
+    /// Wakes the seat that waits, which finds the pool closed. The order of steps is why none is missed:
+    /// the pool is shut before this takes the lock, and a seat looks whether it is and leaves its waker
+    /// under that lock.
+    fn pool_closed(&self) {
+        let waker = lock(&self.items).waiter.as_ref().map(|(_, waker)| waker.clone());
+        waker.into_iter().for_each(Waker::wake);
     }
 }
 

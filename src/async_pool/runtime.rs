@@ -1,7 +1,6 @@
 //! Drivers on tokio: what runs a pool's futures, and how it gets along with the rest of a runtime.
 
 use std::future::Future;
-use std::io;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
@@ -11,7 +10,7 @@ use tokio::runtime::Handle;
 use tokio::task::{coop, yield_now};
 
 use super::ground::OwnRuntime;
-use crate::engine::{Driver, Drives, Engine, Kind, Turn, inside, polls_are_short};
+use crate::engine::{Driver, Drives, Engine, Kind, NoStart, Turn, inside, polls_are_short};
 
 /// More futures than this cannot be in flight at once: a list counts them in 32 bits.
 pub(super) const MOST_TASKS: usize = 1 << 31;
@@ -28,12 +27,23 @@ pub(super) fn start_driver<W: Drives>(
     engine: &Arc<Engine<W>>,
     index: usize,
     runtime: &Handle,
-) -> io::Result<()> {
+) -> Result<(), NoStart> {
     let (driver, begun) = Driver::new(engine, index);
     // It runs until its pool ends, and nobody waits for it otherwise.
     drop(runtime.spawn(Driving { driver, knocker: None, runtime: runtime.clone() }));
     make_way(runtime);
-    if begun.rely() { Ok(()) } else { Err(io::Error::other("the tokio runtime has shut down")) }
+    if begun.rely() { Ok(()) } else { Err(NoStart::RuntimeGone) }
+}
+
+/// An error if the runtime has shut down: then it drops a new task at once, and otherwise this one, which
+/// never ends, is there until it is aborted.
+pub(super) fn check_runtime(runtime: &Handle) -> Result<(), NoStart> {
+    let probe = runtime.spawn(std::future::pending::<()>());
+    if probe.is_finished() {
+        return Err(NoStart::RuntimeGone);
+    }
+    probe.abort();
+    Ok(())
 }
 
 /// Starts a driver on a thread of its own, with a runtime that ends with it.
@@ -41,11 +51,11 @@ pub(super) fn start_thread<W: Drives>(
     engine: &Arc<Engine<W>>,
     index: usize,
     runtime: OwnRuntime,
-) -> io::Result<()> {
+) -> Result<(), NoStart> {
     let (driver, begun) = Driver::new(engine, index);
     let its_engine = Arc::clone(engine);
     engine.start_thread(index, move || {
-        its_engine.hooks().tell_start(index);
+        its_engine.hooks().tell_start(&its_engine.thread_name(index), index);
         drop(its_engine);
         runtime.run(|handle| Driving { driver, knocker: None, runtime: handle });
     })?;

@@ -41,7 +41,7 @@ impl<P> Builder<P> {
         let engine = Engine::new(settings, work);
         let control = Control::new(Arc::clone(&engine));
         let started = Started { engine, control, when_full };
-        started.control.start_workers(first).map_err(BuildError::Thread)?;
+        started.control.start_workers(first).map_err(BuildError::from)?;
         Ok(started)
     }
 }

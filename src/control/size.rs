@@ -76,6 +76,6 @@ impl Control {
         if self.is_closed() {
             return Err(PrestartError::Closed);
         }
-        self.start_workers(workers).map_err(PrestartError::Thread)
+        self.start_workers(workers).map_err(PrestartError::from)
     }
 }

@@ -1,11 +1,10 @@
 //! An engine, whatever its workers do: what a `Control` holds.
 
-use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::engine::{Ended, Engine, Load, Work};
+use crate::engine::{Ended, Engine, Load, NoStart, Work};
 use crate::error::{ReopenError, StillRunning};
 use crate::stats::Stats;
 
@@ -19,7 +18,7 @@ pub(super) trait Steer: Send + Sync {
     fn check_outside(&self, what: Ended) -> Result<(), StillRunning>;
     fn still_running(&self) -> StillRunning;
     fn resize(self: Arc<Self>, workers: usize);
-    fn prestart(self: Arc<Self>, workers: usize) -> io::Result<()>;
+    fn prestart(self: Arc<Self>, workers: usize) -> Result<(), NoStart>;
     fn close(self: Arc<Self>);
     fn discard(self: Arc<Self>) -> usize;
     fn reopen(self: Arc<Self>) -> Result<(), ReopenError>;
@@ -67,7 +66,7 @@ impl<W: Work> Steer for Engine<W> {
         Engine::resize(&self, workers);
     }
 
-    fn prestart(self: Arc<Self>, workers: usize) -> io::Result<()> {
+    fn prestart(self: Arc<Self>, workers: usize) -> Result<(), NoStart> {
         Engine::prestart(&self, workers)
     }
 

@@ -132,7 +132,7 @@ impl<J> Crew<J> {
     /// How many more tasks could run at once, if there is somebody to run them.
     pub(crate) fn room_to_run(&self) -> usize {
         let places =
-            if self.closed || self.roster.workers() == 0 { 0 } else { self.limits.capacity };
+            if self.is_closed() || self.roster.workers() == 0 { 0 } else { self.limits.capacity };
         places.saturating_sub(self.pending())
     }
 

@@ -111,7 +111,7 @@ impl<J> Crew<J> {
     /// somebody relies on it: see [`Crew::can_spare_one`]. When that is over it is called once
     /// more, to go. It calls the next.
     pub(crate) fn call_last_to_go(&mut self, acts: &mut Acts) {
-        if self.closed && self.line.queued() == 0 && self.can_spare_one() {
+        if self.is_closed() && self.line.queued() == 0 && self.can_spare_one() {
             acts.call.extend(self.roster.call_newest());
         }
     }

@@ -3,7 +3,7 @@
 //! Decide inside, act outside: what a decision asks for (wake this thread, start a worker) is
 //! returned as [`Acts`] and carried out after the lock is free.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
@@ -18,6 +18,8 @@ use super::pace::Pace;
 use super::roster::{Duty, Roster};
 use super::run::End;
 use super::wait::Waiter;
+use super::wait_list::WaitList;
+use crate::error::Refused;
 
 /// What the lock guards. The invariants are numbered in the engine's README.
 pub(crate) struct Crew<J> {
@@ -26,19 +28,34 @@ pub(crate) struct Crew<J> {
     pub(crate) roster: Roster,
     pub(crate) pace: Pace,
     pub(crate) limits: Limits,
-    pub(crate) closed: bool,
+    pub(crate) phase: Phase,
     pub(crate) books: Books,
     /// Waiting until no task is left, and until no worker is left.
-    pub(crate) idlers: Vec<Arc<Waiter>>,
-    pub(crate) drainers: Vec<Arc<Waiter>>,
-    /// Woken when the pool is closed.
-    pub(crate) closers: Vec<Waker>,
+    pub(crate) idlers: WaitList<Arc<Waiter>>,
+    pub(crate) drainers: WaitList<Arc<Waiter>>,
+    /// Told when the pool is closed.
+    pub(crate) close_listeners: WaitList<Weak<dyn CloseListener>>,
     pub(crate) doze: Doze,
     pub(crate) no_start_before: Option<Instant>,
     /// How many workers are still to go because the load is low.
     pub(crate) retiring: usize,
     /// Drivers only: one of them does it all, and a lookout sees to it that it is not stuck.
     pub(crate) one_drives: bool,
+}
+
+/// Whether the pool accepts tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    Open,
+    /// It was closed, and can be opened again.
+    Closed,
+    /// The runtime of its drivers has shut down: it is closed for good.
+    RuntimeGone,
+}
+
+/// Is told when a pool is closed, after the lock is free.
+pub(crate) trait CloseListener: Send + Sync {
+    fn pool_closed(&self);
 }
 
 /// The settings that may change.
@@ -128,6 +145,7 @@ pub(crate) struct Acts {
     pub(crate) call: Vec<Waker>,
     pub(crate) start: Vec<usize>,
     pub(crate) wake: Vec<Arc<Waiter>>,
+    pub(crate) tell_closed: Vec<Weak<dyn CloseListener>>,
 }
 
 impl<J> Crew<J> {
@@ -138,15 +156,27 @@ impl<J> Crew<J> {
             roster: Roster::default(),
             pace: Pace::new(),
             limits,
-            closed: false,
+            phase: Phase::Open,
             books: Books::default(),
-            idlers: Vec::new(),
-            drainers: Vec::new(),
-            closers: Vec::new(),
+            idlers: WaitList::default(),
+            drainers: WaitList::default(),
+            close_listeners: WaitList::default(),
             doze: Doze::default(),
             no_start_before: None,
             retiring: 0,
             one_drives: false,
+        }
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.phase != Phase::Open
+    }
+
+    /// Why a pool that is closed refuses a task.
+    pub(crate) fn refusal(&self) -> Refused {
+        match self.phase {
+            Phase::Open | Phase::Closed => Refused::Closed,
+            Phase::RuntimeGone => Refused::RuntimeGone,
         }
     }
 
@@ -217,10 +247,13 @@ impl<J> Crew<J> {
             return next;
         }
         if let Some(next) = self.take(me) {
+            // Two, so that their number doubles: while tasks were short, no worker was called for the tasks
+            // that came, and if those turn out to be long all of them are behind.
+            self.call_for_help(acts);
             self.call_for_help(acts);
             return next;
         }
-        if self.closed && self.line.queued() == 0 && self.can_spare_one() {
+        if self.is_closed() && self.line.queued() == 0 && self.can_spare_one() {
             let next = self.leave(me);
             self.call_last_to_go(acts);
             return next;
@@ -237,7 +270,7 @@ impl<J> Crew<J> {
     /// work off short tasks: they look themselves.
     fn should_look(&self) -> bool {
         let covered = self.pace.is_short() && self.roster.count(Duty::Engaged) > 0;
-        !covered && !self.closed && self.roster.count(Duty::Looking) < self.limits.lookers
+        !covered && !self.is_closed() && self.roster.count(Duty::Looking) < self.limits.lookers
     }
 
     /// Gives a worker work, if there is some and not too many are at it.

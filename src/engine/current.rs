@@ -20,11 +20,14 @@ loom::thread_local! {
 }
 
 /// Makes a task the current one while `run` runs, which does not panic. A task without a handle is
-/// `None`: nobody can ask it to stop.
+/// `None`: nobody can ask it to stop. In the destructor of a thread-local this one may be gone: there a task
+/// is not told.
 pub(crate) fn as_current<R>(task: Option<Arc<dyn Stoppable>>, run: impl FnOnce() -> R) -> R {
-    let outer = CURRENT.with(|current| current.replace(task));
+    let outer = CURRENT.try_with(|current| current.replace(task));
     let outcome = run();
-    drop(CURRENT.with(|current| current.replace(outer)));
+    if let Ok(outer) = outer {
+        drop(CURRENT.try_with(|current| current.replace(outer)));
+    }
     outcome
 }
 

@@ -113,7 +113,7 @@ impl<J> Crew<J> {
     /// poll by another driver. It also stays while a task is polled elsewhere, which may be given back to the
     /// line, and may have the timers and sockets of any driver.
     fn needs_no_driver(&self) -> bool {
-        self.closed
+        self.is_closed()
             && self.line.queued() == 0
             && self.line.driven() == 0
             && self.books.adopted() == 0
@@ -127,7 +127,7 @@ impl<J> Crew<J> {
         self.come_to_lock(me);
         // It is at the lock itself.
         let others = self.roster.alert() + self.roster.count(Duty::Engaged) - 1;
-        let needed = self.closed || (others == 0 && self.line.queued() > 0);
+        let needed = self.is_closed() || (others == 0 && self.line.queued() > 0);
         if needed {
             self.roster.set(me, Duty::Engaged);
         } else {
@@ -164,7 +164,7 @@ impl<J> Crew<J> {
     /// What nobody will ever take, because the runtime of the drivers is no more.
     #[must_use]
     pub(crate) fn abandon(&mut self) -> Vec<J> {
-        let lost = self.limits.hands != Hands::Threads && self.closed;
+        let lost = self.limits.hands != Hands::Threads && self.is_closed();
         if lost && self.roster.workers() == 0 { self.line.take_all() } else { Vec::new() }
     }
 

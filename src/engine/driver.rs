@@ -311,11 +311,11 @@ impl<W: Drives> Driver<W> {
     fn leave(&mut self) -> bool {
         let has_thread = self.engine.work.board().is_apart();
         if has_thread {
-            self.engine.hooks().tell_stop(self.me);
+            self.engine.hooks().tell_stop(&self.engine.thread_name(self.me), self.me);
         }
         self.gone = self.engine.leave(self.me, || self.list.leave());
         if has_thread && !self.gone {
-            self.engine.hooks().tell_start(self.me);
+            self.engine.hooks().tell_start(&self.engine.thread_name(self.me), self.me);
         }
         self.gone
     }
@@ -323,7 +323,7 @@ impl<W: Drives> Driver<W> {
     /// Whatever ran the driver is no more: so are its tasks.
     fn lose(&mut self) {
         // First of all nobody is let in any more.
-        self.engine.close();
+        self.engine.close_for_good();
         for cell in self.list.take_all() {
             if cell::abandon(&cell) == End::Cancelled {
                 self.engine.count(End::Cancelled, Counts::Driver);

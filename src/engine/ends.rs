@@ -1,19 +1,25 @@
 //! How things end, and begin again: resize, wait until idle, discard, close, drain, reopen.
 
 use std::future::Future;
-use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
+#[cfg(feature = "tokio")]
+use std::sync::Weak;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-use super::crew::{Acts, Crew, Hands};
+#[cfg(feature = "tokio")]
+use super::crew::CloseListener;
+use super::crew::{Acts, Crew, Hands, Phase};
 use super::handle::Awaited;
 use super::roster::Duty;
 use super::run::contain;
 use super::sync::MutexGuard;
 use super::wait::{Mood, Waiter, park_until};
-use super::{Engine, Work};
+#[cfg(feature = "tokio")]
+use super::wait_list::Key;
+use super::wait_list::WaitList;
+use super::{Engine, NoStart, Work};
 use crate::error::{ReopenError, StillRunning};
 use crate::stats::Stats;
 
@@ -30,7 +36,7 @@ impl<J> Crew<J> {
     fn has_ended(&self, what: Ended) -> bool {
         match what {
             Ended::Tasks => self.is_over(),
-            Ended::Workers => self.closed && self.roster.workers() == 0 && self.is_over(),
+            Ended::Workers => self.is_closed() && self.roster.workers() == 0 && self.is_over(),
         }
     }
 
@@ -39,12 +45,14 @@ impl<J> Crew<J> {
         if self.has_ended(what) {
             return true;
         }
-        self.those_awaiting(what).push(Arc::clone(waiter));
+        let list = self.those_awaiting(what);
+        waiter.set_key(list.next_key());
+        list.push(Arc::clone(waiter));
         self.heed_waiters();
         false
     }
 
-    fn those_awaiting(&mut self, what: Ended) -> &mut Vec<Arc<Waiter>> {
+    fn those_awaiting(&mut self, what: Ended) -> &mut WaitList<Arc<Waiter>> {
         match what {
             Ended::Tasks => &mut self.idlers,
             Ended::Workers => &mut self.drainers,
@@ -52,15 +60,15 @@ impl<J> Crew<J> {
     }
 
     fn no_longer_await(&mut self, what: Ended, waiter: &Arc<Waiter>) {
-        self.those_awaiting(what).retain(|other| !Arc::ptr_eq(other, waiter));
+        self.those_awaiting(what).remove(waiter.key());
         self.heed_waiters();
     }
 
-    fn close(&mut self, acts: &mut Acts) {
-        self.closed = true;
+    fn close(&mut self, phase: Phase, acts: &mut Acts) {
+        self.phase = phase;
         self.gate.shut();
         self.dismiss_waiters(acts);
-        acts.call.append(&mut self.closers);
+        acts.tell_closed.extend(self.close_listeners.iter().cloned());
         while let Some(waker) = self.roster.call_newest() {
             acts.call.push(waker);
         }
@@ -90,7 +98,7 @@ impl<W: Work> Engine<W> {
     }
 
     pub(crate) fn is_closed(&self) -> bool {
-        self.lock().closed
+        self.lock().is_closed()
     }
 
     /// Lets at most `capacity` workers work from now on.
@@ -102,7 +110,7 @@ impl<W: Work> Engine<W> {
             crew.line.reserve(places);
             crew.roster.reserve(capacity);
         }
-        if !crew.closed {
+        if !crew.is_closed() {
             self.lane.set_places(places);
         }
         let shrinks = capacity < crew.limits.capacity && crew.limits.hands != Hands::Threads;
@@ -122,10 +130,10 @@ impl<W: Work> Engine<W> {
     }
 
     /// Starts workers until there are `workers`, as far as the capacity goes.
-    pub(crate) fn prestart(self: &Arc<Self>, workers: usize) -> io::Result<()> {
+    pub(crate) fn prestart(self: &Arc<Self>, workers: usize) -> Result<(), NoStart> {
         let mut crew = self.lock();
         let missing = workers.min(crew.limits.most_workers()).saturating_sub(crew.roster.workers());
-        if missing == 0 || crew.closed {
+        if missing == 0 || crew.is_closed() {
             return Ok(());
         }
         let mut missing = missing;
@@ -135,40 +143,38 @@ impl<W: Work> Engine<W> {
         }
         let places: Vec<usize> = (0..missing).map(|_| crew.roster.add(Duty::Starting)).collect();
         drop(crew);
-        let mut outcome = Ok(());
-        for index in places {
-            if let Err(error) = self.start(index) {
-                let mut acts = Acts::default();
-                self.lock().could_not_start(index, &mut acts);
-                self.perform(acts);
-                outcome = Err(error);
-            }
-        }
-        outcome
+        // All of them are tried: a place that was not would be waited for in vain.
+        places.into_iter().fold(Ok(()), |outcome, index| self.start_at(index).and(outcome))
     }
 
     /// Refuses new tasks from now on.
     pub(crate) fn close(self: &Arc<Self>) {
+        self.close_as(Phase::Closed);
+    }
+
+    /// The runtime of the drivers has shut down: refuses new tasks for good.
+    pub(crate) fn close_for_good(self: &Arc<Self>) {
+        self.close_as(Phase::RuntimeGone);
+    }
+
+    fn close_as(self: &Arc<Self>, phase: Phase) {
         let mut acts = Acts::default();
         let mut crew = self.lock();
-        crew.close(&mut acts);
+        let phase = if crew.phase == Phase::RuntimeGone { crew.phase } else { phase };
+        crew.close(phase, &mut acts);
         self.lane.set_places(0);
         drop(crew);
         self.perform(acts);
     }
 
-    /// Has `waker` woken when the pool is closed. False if it is.
+    /// Has `listener` told each time that the pool is closed, until the subscription is dropped.
     #[cfg(feature = "tokio")]
-    pub(crate) fn tell_close(&self, waker: &std::task::Waker) -> bool {
-        // To clone or drop a waker is somebody else's code, so it is done without the lock.
-        let mut news = Some(waker.clone());
-        let mut crew = self.lock();
-        let closed = crew.closed;
-        if !closed && !crew.closers.iter().any(|kept| kept.will_wake(waker)) {
-            crew.closers.extend(news.take());
-        }
-        drop(crew);
-        !closed
+    pub(crate) fn listen_for_close(
+        self: &Arc<Self>,
+        listener: Weak<dyn CloseListener>,
+    ) -> CloseSubscription<W> {
+        let key = self.lock().close_listeners.push(listener);
+        CloseSubscription { engine: Arc::clone(self), key }
     }
 
     /// Drops what has not been started, and says how much that was.
@@ -209,18 +215,23 @@ impl<W: Work> Engine<W> {
 
     /// Accepts tasks again after all workers have gone.
     pub(crate) fn reopen(self: &Arc<Self>) -> Result<(), ReopenError> {
+        let can_start = self.work.check_start();
         let mut crew = self.lock();
-        if !crew.closed {
+        if !crew.is_closed() {
             return Err(ReopenError::Open);
+        }
+        if crew.phase == Phase::RuntimeGone {
+            return Err(ReopenError::RuntimeGone);
         }
         if !crew.has_ended(Ended::Workers) {
             return Err(ReopenError::StillRunning(crew.still_running()));
         }
-        crew.closed = false;
+        can_start?;
+        crew.phase = Phase::Open;
         self.lane.set_places(self.settings.places(crew.limits.capacity));
         let minimum = crew.limits.minimum;
         drop(crew);
-        self.prestart(minimum).map_err(ReopenError::Thread)
+        self.prestart(minimum).map_err(ReopenError::from)
     }
 
     /// Waits for an end. Says what is left if it does not come in time, or cannot come because
@@ -289,6 +300,22 @@ fn all_awaited<W: Work>(crew: &mut Crew<W::Job>) -> (Vec<Arc<dyn Awaited>>, Vec<
     (awaited, ghosts)
 }
 
+/// See [`Engine::listen_for_close`].
+#[cfg(feature = "tokio")]
+pub(crate) struct CloseSubscription<W: Work> {
+    engine: Arc<Engine<W>>,
+    key: Key,
+}
+
+#[cfg(feature = "tokio")]
+impl<W: Work> Drop for CloseSubscription<W> {
+    fn drop(&mut self) {
+        // What was a listener is dropped after the lock.
+        let listener = self.engine.lock().close_listeners.remove(self.key);
+        drop(listener);
+    }
+}
+
 fn waiter_parks<W: Work>(engine: &Engine<W>, waiter: &Waiter) {
     let _crew = engine.lock();
     waiter.set_mood(Mood::Parked);
@@ -355,7 +382,7 @@ mod tests {
             assert!(!crew.await_end(what, &one) && !crew.await_end(what, &two));
             crew.no_longer_await(what, &one);
             let left = crew.those_awaiting(what);
-            assert!(left.len() == 1 && Arc::ptr_eq(&left[0], &two));
+            assert!(left.len() == 1 && left.first().is_some_and(|left| Arc::ptr_eq(left, &two)));
         }
     }
 

@@ -11,7 +11,7 @@ use super::gate::Admission;
 use super::run::{Counts, End, contain};
 use super::sync::{MutexGuard, thread};
 use super::wait::{Verdict, Waiter, park_until};
-use super::{Engine, ThreadWork, Work};
+use super::{Engine, NoStart, ThreadWork, Work};
 use crate::error::Refused;
 
 pub(crate) use self::waiting::Held;
@@ -29,11 +29,13 @@ pub(crate) enum Patience {
     Future,
     /// It runs the task itself.
     RunHere,
+    /// It must not wait, because what it would wait for may wait for it: it enters beyond the bound.
+    Beyond,
 }
 
 impl Patience {
     fn would_wait(self) -> bool {
-        matches!(self, Patience::Until(_) | Patience::Future)
+        matches!(self, Patience::Until(_) | Patience::Future | Patience::Beyond)
     }
 }
 
@@ -58,7 +60,7 @@ impl<W: Work> Engine<W> {
         patience: Patience,
     ) -> Result<(), (W::Job, Refused)> {
         let crew = self.lock();
-        if crew.is_clear() || (patience.would_wait() && self.is_let_through(&crew)) {
+        if crew.is_clear() || (patience.would_wait() && self.is_let_through(&crew, patience)) {
             self.put(crew, job);
             return Ok(());
         }
@@ -66,8 +68,8 @@ impl<W: Work> Engine<W> {
     }
 
     /// A worker never waits at its own gate: the place it would wait for may be its own.
-    fn is_let_through(&self, crew: &Crew<W::Job>) -> bool {
-        !crew.closed && self.is_inside()
+    fn is_let_through(&self, crew: &Crew<W::Job>, patience: Patience) -> bool {
+        !crew.is_closed() && (patience == Patience::Beyond || self.is_inside())
     }
 
     #[cold]
@@ -178,16 +180,20 @@ impl<W: Work> Engine<W> {
     ) -> Result<Asked<'a, W::Job>, Back<W::Job>> {
         let mut admission = crew.admission();
         if admission == Admission::Unmanned {
-            if self.start_first(&mut crew).is_err() {
-                return Err(refuse(&mut crew, job, Refused::NoWorker, patience));
+            if let Err(error) = self.start_first(&mut crew) {
+                let refused = match error {
+                    NoStart::Thread(_) => Refused::NoWorker,
+                    NoStart::RuntimeGone => Refused::RuntimeGone,
+                };
+                return Err(refuse(&mut crew, job, refused, patience));
             }
             admission = crew.admission();
         }
         let may_wait = crew.may_wait();
         let refused = match (admission, patience) {
             (Admission::Enter, _) => return Ok(Asked::Entered(crew, job)),
-            (Admission::Closed, _) => Refused::Closed,
-            _ if patience.would_wait() && self.is_let_through(&crew) => {
+            (Admission::Closed, _) => crew.refusal(),
+            _ if patience.would_wait() && self.is_let_through(&crew, patience) => {
                 return Ok(Asked::Entered(crew, job));
             }
             // Only a thread looks for itself, and so does not wait longer than it pays. Places are
@@ -223,7 +229,10 @@ impl<W: Work> Engine<W> {
         };
         match verdict {
             Verdict::Granted => Ok(()),
-            Verdict::Closed => Err((self.lock().reclaim(waiter), Refused::Closed)),
+            Verdict::Closed => {
+                let mut crew = self.lock();
+                Err((crew.reclaim(waiter), crew.refusal()))
+            }
         }
     }
 

@@ -4,13 +4,14 @@
 //! place for a task to come. There are as many places as workers and queue together, so a queue
 //! of zero means that a task enters only when a worker is free to take it.
 
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::crew::{Acts, Crew};
 use super::roster::Duty;
 use super::wait::{LOOK, Mood, Verdict, Waiter};
+use super::wait_list::{Key, WaitList};
 
 /// How long the first of the waiting threads rests before it looks for itself.
 pub(crate) const DOZE: Duration = Duration::from_millis(2);
@@ -23,10 +24,10 @@ pub(crate) const SMALL_QUEUE: usize = if cfg!(loom) { 8 } else { 256 };
 /// A place is free for the next submitter only while nobody waits. The verdict of a waiter in the
 /// queue is open; whoever gives one takes the waiter out.
 pub(crate) struct Gate<J> {
-    waiters: VecDeque<Waiting<J>>,
+    waiters: WaitList<Waiting<J>>,
     waiters_limit: usize,
     /// Tasks of submitters that were sent away and have not come for them yet.
-    dismissed: Vec<(Arc<Waiter>, J)>,
+    dismissed: BTreeMap<Key, J>,
     permits: usize,
     /// Until this many tasks are published nobody needs to look closer: the pool is open, nobody
     /// waits, there is a place, and there is a worker. Zero when one of these is in doubt.
@@ -57,9 +58,9 @@ pub(crate) enum Admission {
 impl<J> Gate<J> {
     pub(crate) fn new(waiters_limit: usize) -> Self {
         Gate {
-            waiters: VecDeque::new(),
+            waiters: WaitList::default(),
             waiters_limit,
-            dismissed: Vec::new(),
+            dismissed: BTreeMap::new(),
             permits: 0,
             clear_until: 0,
             refused: 0,
@@ -80,11 +81,11 @@ impl<J> Gate<J> {
     }
 
     fn first_mood(&self) -> Option<Mood> {
-        self.waiters.front().map(|first| first.waiter.mood())
+        self.waiters.first().map(|first| first.waiter.mood())
     }
 
     fn is_first(&self, waiter: &Arc<Waiter>) -> bool {
-        self.waiters.front().is_some_and(|first| Arc::ptr_eq(&first.waiter, waiter))
+        self.waiters.first().is_some_and(|first| Arc::ptr_eq(&first.waiter, waiter))
     }
 }
 
@@ -97,7 +98,7 @@ impl<J> Crew<J> {
 
     /// The closer look.
     pub(crate) fn admission(&mut self) -> Admission {
-        if self.closed {
+        if self.is_closed() {
             return Admission::Closed;
         }
         if self.roster.present() == 0 {
@@ -122,7 +123,8 @@ impl<J> Crew<J> {
     /// Joins the queue at the gate, with the task that is to enter.
     pub(crate) fn queue_up(&mut self, waiter: Arc<Waiter>, job: Option<J>) {
         self.gate.shut();
-        self.gate.waiters.push_back(Waiting { waiter, job });
+        waiter.set_key(self.gate.waiters.next_key());
+        self.gate.waiters.push(Waiting { waiter, job });
         self.heed_waiters();
     }
 
@@ -136,9 +138,7 @@ impl<J> Crew<J> {
         if let Some(verdict) = waiter.verdict() {
             return Ok(verdict);
         }
-        let own = |waiting: &Waiting<J>| Arc::ptr_eq(&waiting.waiter, waiter);
-        let waiting = self.gate.waiters.iter().position(own);
-        let waiting = waiting.and_then(|position| self.gate.waiters.remove(position));
+        let waiting = self.gate.waiters.remove(waiter.key());
         self.serve_waiters(acts);
         Err(waiting.and_then(|waiting| waiting.job))
     }
@@ -146,9 +146,7 @@ impl<J> Crew<J> {
     /// A submitter hears that it was sent away, and gets its task back.
     pub(crate) fn reclaim(&mut self, waiter: &Arc<Waiter>) -> Option<J> {
         self.gate.refused += 1;
-        let own = |(dismissed, _): &(Arc<Waiter>, J)| Arc::ptr_eq(dismissed, waiter);
-        let position = self.gate.dismissed.iter().position(own)?;
-        Some(self.gate.dismissed.swap_remove(position).1)
+        self.gate.dismissed.remove(&waiter.key())
     }
 
     /// A waiting thread is done looking and asks how to rest: for a while, or until it is woken.
@@ -208,7 +206,7 @@ impl<J> Crew<J> {
         if self.is_over() {
             decide_all(&mut self.idlers, acts);
         }
-        if self.closed && self.roster.workers() == 0 && self.is_over() {
+        if self.is_closed() && self.roster.workers() == 0 && self.is_over() {
             decide_all(&mut self.drainers, acts);
         }
         self.heed_waiters();
@@ -224,7 +222,7 @@ impl<J> Crew<J> {
             return;
         }
         for _ in 0..places {
-            let Some(Waiting { waiter, job }) = self.gate.waiters.pop_front() else { break };
+            let Some(Waiting { waiter, job }) = self.gate.waiters.pop_first() else { break };
             if waiter.decide(Verdict::Granted) {
                 acts.wake.push(waiter);
             }
@@ -239,8 +237,8 @@ impl<J> Crew<J> {
 
     /// Sends all waiting submitters away.
     pub(crate) fn dismiss_waiters(&mut self, acts: &mut Acts) {
-        for Waiting { waiter, job } in self.gate.waiters.drain(..) {
-            self.gate.dismissed.extend(job.map(|job| (Arc::clone(&waiter), job)));
+        for Waiting { waiter, job } in self.gate.waiters.take_all() {
+            self.gate.dismissed.extend(job.map(|job| (waiter.key(), job)));
             if waiter.decide(Verdict::Closed) {
                 acts.wake.push(waiter);
             }
@@ -298,8 +296,8 @@ impl<J> Crew<J> {
     }
 }
 
-fn decide_all(waiters: &mut Vec<Arc<Waiter>>, acts: &mut Acts) {
-    for waiter in waiters.drain(..) {
+fn decide_all(waiters: &mut WaitList<Arc<Waiter>>, acts: &mut Acts) {
+    for waiter in waiters.take_all() {
         if waiter.decide(Verdict::Granted) {
             acts.wake.push(waiter);
         }

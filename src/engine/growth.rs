@@ -61,7 +61,7 @@ impl<J> Crew<J> {
     /// Whether an open pool has fewer tasks in the line than its workers are worth.
     fn is_slack(&self) -> bool {
         let below = |by_load: ByLoad| self.load(self.line.queued()) < by_load.shrink_at;
-        !self.closed && self.limits.growth.is_some_and(below)
+        !self.is_closed() && self.limits.growth.is_some_and(below)
     }
 
     /// How many workers may go by load. The last one goes only when it expires.

@@ -25,6 +25,7 @@ mod slip; // .. what stands in the line meanwhile
 mod join; // .. how a thread waits for it
 mod current; // .. how the task hears that it is to stop
 pub(crate) mod wait; // how anybody waits
+pub(crate) mod wait_list; // .. and in which order
 mod threads; // the threads of a pool
 mod worker; // .. and how one takes it
 mod drive; // .. or the driver, which takes many
@@ -57,7 +58,7 @@ pub(crate) mod models;
 
 use std::io;
 use std::panic::Location;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::task::Waker;
 use std::time::Duration;
 
@@ -67,7 +68,7 @@ use self::lane::Lane;
 use self::line::Line;
 use self::roster::Duty;
 use self::sync::{Arc as Shared, Mutex, MutexGuard, lock};
-use self::threads::Threads;
+use self::threads::{PoolId, Threads};
 
 pub(crate) use self::current::is_cancelled;
 pub(crate) use self::ends::Ended;
@@ -93,6 +94,8 @@ pub(crate) use self::{
     rested::Rested,
     watched::Watched,
 };
+#[cfg(feature = "tokio")]
+pub(crate) use self::{crew::CloseListener, ends::CloseSubscription};
 
 const LOCK_TRIES: u32 = if cfg!(loom) { 0 } else { 200 };
 
@@ -119,7 +122,12 @@ pub(crate) trait Work: Send + Sync + Sized + 'static {
     }
 
     /// Starts a worker for a place of the roster.
-    fn start(engine: &Arc<Engine<Self>>, index: usize) -> io::Result<()>;
+    fn start(engine: &Arc<Engine<Self>>, index: usize) -> Result<(), NoStart>;
+
+    /// An error if no worker could be started, as far as can be known without starting one.
+    fn check_start(&self) -> Result<(), NoStart> {
+        Ok(())
+    }
 
     /// Calls `poll`, which polls a task of the pool where a worker of another may call it: with the timers and
     /// sockets that it would have here.
@@ -135,6 +143,21 @@ pub(crate) trait Work: Send + Sync + Sized + 'static {
 
     /// Where the job was submitted, if that is known.
     fn origin(job: &Self::Job) -> Option<&'static Location<'static>>;
+}
+
+/// Why a worker could not be started.
+#[derive(Debug)]
+pub(crate) enum NoStart {
+    /// The operating system would not start a thread.
+    Thread(io::Error),
+    /// The runtime that would run it has shut down.
+    RuntimeGone,
+}
+
+impl From<io::Error> for NoStart {
+    fn from(error: io::Error) -> Self {
+        NoStart::Thread(error)
+    }
 }
 
 /// The work of threads, which run one job at a time.
@@ -179,6 +202,7 @@ pub(crate) struct Engine<W: Work> {
     /// On cache lines of its own: submitters write here while workers read what stands beside it.
     crew: Padded<Mutex<Crew<W::Job>>>,
     lane: Shared<Lane>,
+    id: PoolId,
     /// The threads that have not been joined. Nobody decides anything by these.
     threads: Mutex<Threads>,
     /// Held by whoever joins all of them.
@@ -200,7 +224,8 @@ impl<W: Work> Engine<W> {
         }
         let crew = Padded(Mutex::new(crew));
         let (threads, joining) = (Mutex::new(Threads::default()), Mutex::new(()));
-        Arc::new(Engine { crew, lane, threads, joining, settings, work })
+        let id = PoolId::new();
+        Arc::new(Engine { crew, lane, id, threads, joining, settings, work })
     }
 
     fn lock(&self) -> MutexGuard<'_, Crew<W::Job>> {
@@ -220,29 +245,43 @@ impl<W: Work> Engine<W> {
         // A waker is somebody else's code, and one that panics must not keep the others asleep.
         acts.wake.iter().for_each(|waiter| contain(|| waiter.wake()));
         acts.call.iter().for_each(Waker::wake_by_ref);
+        for listener in acts.tell_closed.iter().filter_map(Weak::upgrade) {
+            // The listener may be dropped here, with a user's source and function.
+            contain(|| {
+                listener.pool_closed();
+                drop(listener);
+            });
+        }
         for index in acts.start {
-            if self.start(index).is_err() {
-                let mut acts = Acts::default();
-                let mut crew = self.lock();
-                crew.could_not_start(index, &mut acts);
-                let lost = crew.abandon();
-                self.drop_lost(crew, lost, acts);
-            }
+            // If there are other workers, the pool is only slower.
+            drop(self.start_at(index));
         }
     }
 
+    /// Starts a worker for a place that is being started. If that fails the place is vacant again, and what
+    /// no worker will ever take is dropped.
+    fn start_at(self: &Arc<Self>, index: usize) -> Result<(), NoStart> {
+        self.start(index).inspect_err(|_| {
+            let mut acts = Acts::default();
+            let mut crew = self.lock();
+            crew.could_not_start(index, &mut acts);
+            let lost = crew.abandon();
+            self.drop_lost(crew, lost, acts);
+        })
+    }
+
     /// Starts a worker for a place of the roster.
-    fn start(self: &Arc<Self>, index: usize) -> io::Result<()> {
+    fn start(self: &Arc<Self>, index: usize) -> Result<(), NoStart> {
         #[cfg(test)]
         if self.settings.faults.as_ref().is_some_and(|fails| fails()) {
-            return Err(io::ErrorKind::WouldBlock.into());
+            return Err(NoStart::Thread(io::ErrorKind::WouldBlock.into()));
         }
         W::start(self, index)
     }
 
     /// Starts the first worker. The lock is held meanwhile: nobody else could do anything with a
     /// pool that has no worker, and nobody may rely on one that cannot be started.
-    fn start_first(self: &Arc<Self>, crew: &mut Crew<W::Job>) -> io::Result<()> {
+    fn start_first(self: &Arc<Self>, crew: &mut Crew<W::Job>) -> Result<(), NoStart> {
         let index = crew.roster.add(Duty::Called);
         let started = self.start(index);
         if started.is_err() {

@@ -77,15 +77,25 @@ impl Hooks {
         }
     }
 
-    pub(crate) fn tell_start(&self, index: usize) {
+    /// Tells that the thread called `worker` has started.
+    pub(crate) fn tell_start(&self, worker: &str, index: usize) {
         if let Some(hook) = &self.on_worker_start {
-            contain(|| hook(index));
+            self.run_apart(worker, || hook(index));
         }
     }
 
-    pub(crate) fn tell_stop(&self, index: usize) {
+    /// Tells that the thread called `worker` is about to end.
+    pub(crate) fn tell_stop(&self, worker: &str, index: usize) {
         if let Some(hook) = &self.on_worker_stop {
-            contain(|| hook(index));
+            self.run_apart(worker, || hook(index));
+        }
+    }
+
+    /// Calls something of a user's that belongs to no task, on the thread called `worker`, and tells of its
+    /// panic.
+    pub(crate) fn run_apart(&self, worker: &str, call: impl FnOnce()) {
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(call)) {
+            let _: End = self.tell_panic(TaskPanic::new(payload, worker, None));
         }
     }
 

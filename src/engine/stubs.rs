@@ -2,7 +2,6 @@
 //! waker that counts.
 
 use std::future::Future;
-use std::io;
 use std::panic::Location;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -17,7 +16,7 @@ use super::list::{Board, List};
 #[cfg(feature = "tokio")]
 use super::polling::Polls;
 use super::run::{Counts, End};
-use super::{Engine, Hands, Hooks, Settings, Work};
+use super::{Engine, Hands, Hooks, NoStart, Settings, Work};
 
 /// A future that does in each poll what the script says.
 pub(crate) fn errand<S>(script: S) -> impl Errand
@@ -61,7 +60,7 @@ impl Work for ByHand {
         Hands::Drivers(self.0.drivers())
     }
 
-    fn start(_: &Arc<Engine<Self>>, _: usize) -> io::Result<()> {
+    fn start(_: &Arc<Engine<Self>>, _: usize) -> Result<(), NoStart> {
         Ok(())
     }
 
@@ -94,7 +93,15 @@ pub(crate) fn engine(drivers: usize, capacity: usize) -> Arc<Engine<ByHand>> {
 }
 
 pub(crate) fn engine_on(board: Board, capacity: usize) -> Arc<Engine<ByHand>> {
-    let settings = Settings {
+    engine_with(board, settings(capacity))
+}
+
+pub(crate) fn engine_with(board: Board, settings: Settings) -> Arc<Engine<ByHand>> {
+    Engine::new(settings, ByHand(Arc::new(board)))
+}
+
+pub(crate) fn settings(capacity: usize) -> Settings {
+    Settings {
         capacity,
         minimum: 0,
         queue: 100,
@@ -106,8 +113,7 @@ pub(crate) fn engine_on(board: Board, capacity: usize) -> Arc<Engine<ByHand>> {
         stack_size: None,
         hooks: Hooks::default(),
         faults: None,
-    };
-    Engine::new(settings, ByHand(Arc::new(board)))
+    }
 }
 
 /// Calls this as a future would that is polled by a driver whose polls take so long.

@@ -1,13 +1,38 @@
 //! The threads of a pool: how they are started, leave, and are joined.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::crew::Acts;
 use super::sync::thread::{JoinHandle, ThreadId};
 use super::sync::{lock, thread};
 use super::{Engine, Work};
+
+#[cfg(not(loom))]
+thread_local! {
+    /// The pool whose thread this is. It has no destructor, so it can be read until the thread has ended:
+    /// also by the destructors of other thread-locals.
+    static OWNER: Cell<Option<PoolId>> = const { Cell::new(None) };
+}
+
+#[cfg(loom)]
+loom::thread_local! {
+    static OWNER: Cell<Option<PoolId>> = Cell::new(None);
+}
+
+/// Names a pool for as long as the process runs. An address would be used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PoolId(u64);
+
+impl PoolId {
+    pub(super) fn new() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        PoolId(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
 
 /// The threads that work, and those that have left. Not by their place in the roster: a place is
 /// vacant, and may be taken again, a moment before its last thread is gone.
@@ -29,20 +54,24 @@ impl<W: Work> Engine<W> {
         if let Some(bytes) = self.settings.stack_size {
             builder = builder.stack_size(bytes);
         }
+        let id = self.id;
         let mut threads = lock(&self.threads);
-        let handle = builder.spawn(main)?;
+        let handle = builder.spawn(move || {
+            OWNER.with(|owner| owner.set(Some(id)));
+            main();
+        })?;
         threads.here.insert(handle.thread().id(), handle);
         Ok(())
     }
 
     /// The name of the thread at this place of the roster.
-    pub(super) fn thread_name(&self, index: usize) -> String {
+    pub(crate) fn thread_name(&self, index: usize) -> String {
         format!("{}-{index}", self.settings.name)
     }
 
-    /// Whether the calling thread is one of the pool's own.
+    /// Whether the calling thread is one of the pool's own, also after its worker has left.
     pub(super) fn has_this_thread(&self) -> bool {
-        lock(&self.threads).here.contains_key(&thread::current().id())
+        OWNER.try_with(Cell::get).is_ok_and(|owner| owner == Some(self.id))
     }
 
     /// A worker's last step, unless it is needed after all: then it says false. What it does `first` is done

@@ -2,6 +2,8 @@
 
 use std::future::Future;
 use std::sync::Arc;
+#[cfg(feature = "tokio")]
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 
@@ -70,14 +72,24 @@ fn tasks_are_queued_for_a_place_while_as_many_are_driven_as_may_run() {
 
 #[test]
 #[cfg(feature = "tokio")]
-fn a_waker_is_told_once_that_the_pool_is_closed() {
-    let (engine, waker) = (engine(), super::wait::this_thread());
-    assert!(engine.tell_close(&waker) && engine.tell_close(&waker));
-    assert!(engine.tell_close(Waker::noop()));
-    assert_eq!(engine.lock().closers.len(), 2);
+fn a_listener_is_told_that_the_pool_is_closed_as_long_as_it_is_subscribed() {
+    #[derive(Default)]
+    struct Told(AtomicUsize);
+    impl super::CloseListener for Told {
+        fn pool_closed(&self) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    let (engine, [kept, left, gone]) = (engine(), [(); 3].map(|()| Arc::<Told>::default()));
+    let listen = |told: &Arc<Told>| engine.listen_for_close(Arc::downgrade(told) as _);
+    let subscriptions = [listen(&kept), listen(&gone)];
+    drop(listen(&left));
+    assert_eq!(engine.lock().close_listeners.len(), 2);
+    drop(gone);
     engine.close();
-    assert!(!engine.tell_close(&waker));
-    assert!(engine.lock().closers.is_empty());
+    assert_eq!((kept.0.load(Ordering::Relaxed), left.0.load(Ordering::Relaxed)), (1, 0));
+    drop(subscriptions);
+    assert!(engine.lock().close_listeners.is_empty());
 }
 
 #[test]

@@ -8,8 +8,9 @@ use std::sync::Arc;
 use std::task::{Wake, Waker};
 use std::time::{Duration, Instant};
 
-use super::sync::atomic::{AtomicU8, Ordering};
+use super::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use super::sync::{Mutex, lock, now, park, thread};
+use super::wait_list::Key;
 
 /// How long a thread looks for its verdict before it lets itself be woken.
 pub(crate) const LOOK: Duration =
@@ -44,6 +45,8 @@ pub(crate) struct Waiter {
     verdict: AtomicU8,
     /// A [`Mood`]. Read and written under the engine's lock.
     mood: AtomicU8,
+    /// Where it stands in the one list that it waits in. Read and written under that list's lock.
+    key: AtomicU64,
     waker: Mutex<Waker>,
 }
 
@@ -60,7 +63,7 @@ impl Waiter {
 
     fn new(waker: Waker, mood: Mood) -> Arc<Self> {
         let (verdict, mood) = (AtomicU8::new(0), AtomicU8::new(mood as u8));
-        Arc::new(Waiter { verdict, mood, waker: Mutex::new(waker) })
+        Arc::new(Waiter { verdict, mood, key: AtomicU64::new(0), waker: Mutex::new(waker) })
     }
 
     pub(crate) fn verdict(&self) -> Option<Verdict> {
@@ -91,6 +94,16 @@ impl Waiter {
     /// Under the engine's lock.
     pub(crate) fn set_mood(&self, mood: Mood) {
         self.mood.store(mood as u8, Ordering::Relaxed);
+    }
+
+    /// The waiter's key in the list that it waits in.
+    pub(crate) fn key(&self) -> Key {
+        self.key.load(Ordering::Relaxed)
+    }
+
+    /// Under the lock of the list that it joins.
+    pub(crate) fn set_key(&self, key: Key) {
+        self.key.store(key, Ordering::Relaxed);
     }
 
     /// Remembers whom to wake; a future may be polled by another task than before.

@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::hint;
-use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,10 +9,10 @@ use super::block::Block;
 use super::crew::{Acts, Did, Next, Rest};
 use super::lane::Claim;
 use super::line::Stretch;
-use super::run::{Counts, End, contain};
+use super::run::{Counts, End};
 use super::sync::{now, park};
 use super::wait::{look, this_thread};
-use super::{Engine, ThreadWork, Work};
+use super::{Engine, NoStart, ThreadWork, Work};
 
 #[cfg(not(loom))]
 thread_local! {
@@ -52,9 +51,11 @@ pub(crate) fn is_inside(engine: usize) -> bool {
         .unwrap_or(false)
 }
 
-/// Notes that the calling thread runs a task of this engine, until the guard is dropped.
+/// Notes that the calling thread runs a task of this engine, until the guard is dropped. In the destructor
+/// of a thread-local, where that cannot be noted any more, this does nothing.
 pub(crate) fn enter<W: Work>(engine: &Arc<Engine<W>>, kind: Kind) -> Inside {
-    INSIDE.with(|inside| inside.borrow_mut().push((Arc::as_ptr(engine).addr(), kind)));
+    let place = (Arc::as_ptr(engine).addr(), kind);
+    let _ = INSIDE.try_with(|inside| inside.borrow_mut().push(place));
     Inside
 }
 
@@ -64,14 +65,18 @@ pub(crate) struct Inside;
 
 impl Drop for Inside {
     fn drop(&mut self) {
-        INSIDE.with(|inside| inside.borrow_mut().pop());
+        let _ = INSIDE.try_with(|inside| inside.borrow_mut().pop());
     }
 }
 
 /// Starts a worker for a place of the roster.
-pub(crate) fn start_worker<W: ThreadWork>(engine: &Arc<Engine<W>>, index: usize) -> io::Result<()> {
+pub(crate) fn start_worker<W: ThreadWork>(
+    engine: &Arc<Engine<W>>,
+    index: usize,
+) -> Result<(), NoStart> {
     let its_engine = Arc::clone(engine);
-    engine.start_thread(index, move || main(&its_engine, index))
+    engine.start_thread(index, move || main(&its_engine, index))?;
+    Ok(())
 }
 
 /// The life of the worker at place `index`.
@@ -103,12 +108,13 @@ struct Worker<'a, W: ThreadWork> {
 
 impl<W: ThreadWork> Worker<'_, W> {
     fn begin(&mut self) {
-        self.engine.hooks().tell_start(self.index);
+        self.engine.hooks().tell_start(&self.name, self.index);
     }
 
     fn end(&mut self) {
-        contain(|| drop(self.state.take()));
-        self.engine.hooks().tell_stop(self.index);
+        let hooks = self.engine.hooks();
+        hooks.run_apart(&self.name, || drop(self.state.take()));
+        hooks.tell_stop(&self.name, self.index);
     }
 
     /// Works until it is told to leave.
@@ -195,7 +201,7 @@ impl<W: ThreadWork> Worker<'_, W> {
             engine.hooks().run(&self.name, origin, || engine.work.run(state, job, Counts::Ticket));
         if end.is_panic() {
             // What a panic left behind may be half done, so the next task gets a new state.
-            contain(|| drop(self.state.take()));
+            engine.hooks().run_apart(&self.name, || drop(self.state.take()));
         }
         end
     }

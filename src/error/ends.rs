@@ -4,6 +4,8 @@ use std::error::Error;
 use std::fmt;
 use std::io;
 
+use crate::engine::NoStart;
+
 /// What was left when a wait for the end was over: its time was up, or it was called from a task
 /// of the same pool and would have waited for itself.
 ///
@@ -144,6 +146,17 @@ pub enum ReopenError {
     StillRunning(StillRunning),
     /// It is open again, but a thread for its minimum could not be started.
     Thread(io::Error),
+    /// The runtime of a pool of futures has shut down: the pool stays closed for good.
+    RuntimeGone,
+}
+
+impl From<NoStart> for ReopenError {
+    fn from(error: NoStart) -> Self {
+        match error {
+            NoStart::Thread(error) => ReopenError::Thread(error),
+            NoStart::RuntimeGone => ReopenError::RuntimeGone,
+        }
+    }
 }
 
 impl fmt::Display for ReopenError {
@@ -154,6 +167,7 @@ impl fmt::Display for ReopenError {
             ReopenError::Thread(error) => {
                 write!(f, "the pool is open, but a worker could not be started: {error}")
             }
+            ReopenError::RuntimeGone => f.write_str("the runtime of the pool has shut down"),
         }
     }
 }
@@ -163,7 +177,7 @@ impl Error for ReopenError {
         match self {
             ReopenError::Thread(error) => Some(error),
             ReopenError::StillRunning(left) => Some(left),
-            ReopenError::Open => None,
+            ReopenError::Open | ReopenError::RuntimeGone => None,
         }
     }
 }

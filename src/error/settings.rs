@@ -4,6 +4,8 @@ use std::error::Error;
 use std::fmt;
 use std::io;
 
+use crate::engine::NoStart;
+
 /// A setting that a pool cannot have. Every variant names the setting and the value.
 ///
 /// # Examples
@@ -87,6 +89,8 @@ pub enum BuildError {
     Name(String),
     /// A pool of futures was built outside of a runtime, and was not given one.
     NoRuntime,
+    /// A pool of futures was built on a runtime that has shut down.
+    RuntimeGone,
     /// `own_threads(0)`: nobody would drive the futures of such a pool.
     NoThreads,
     /// `own_threads` with more of them than a pool of futures may have.
@@ -110,6 +114,15 @@ pub enum BuildError {
     GlobalExists,
     /// A [`Multi`](crate::Multi) of no shards: nothing could be submitted to it.
     NoShards,
+}
+
+impl From<NoStart> for BuildError {
+    fn from(error: NoStart) -> Self {
+        match error {
+            NoStart::Thread(error) => BuildError::Thread(error),
+            NoStart::RuntimeGone => BuildError::RuntimeGone,
+        }
+    }
 }
 
 impl fmt::Display for BuildError {
@@ -156,6 +169,7 @@ impl fmt::Display for BuildError {
                  (`Runtime::enter` does), give the builder its handle with `runtime`, or have \
                  `own_threads`",
             ),
+            BuildError::RuntimeGone => f.write_str("runtime: the tokio runtime has shut down"),
             BuildError::NoThreads => f.write_str("own_threads: 0 threads cannot run anything"),
             BuildError::TooManyThreads { threads, limit } => {
                 write!(f, "own_threads: {threads} is above the limit of {limit}")
@@ -262,6 +276,17 @@ pub enum PrestartError {
     Closed,
     /// A thread could not be started. Those that were started stay.
     Thread(io::Error),
+    /// The runtime of a pool of futures has shut down.
+    RuntimeGone,
+}
+
+impl From<NoStart> for PrestartError {
+    fn from(error: NoStart) -> Self {
+        match error {
+            NoStart::Thread(error) => PrestartError::Thread(error),
+            NoStart::RuntimeGone => PrestartError::RuntimeGone,
+        }
+    }
 }
 
 impl fmt::Display for PrestartError {
@@ -272,6 +297,7 @@ impl fmt::Display for PrestartError {
             }
             PrestartError::Closed => f.write_str("prestart: the pool is closed"),
             PrestartError::Thread(error) => write!(f, "a worker could not be started: {error}"),
+            PrestartError::RuntimeGone => f.write_str("the runtime of the pool has shut down"),
         }
     }
 }

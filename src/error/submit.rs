@@ -36,6 +36,8 @@ pub enum Refused {
     /// The call would have blocked a thread of an async runtime, and with it perhaps the very task that
     /// would have ended the wait: await instead.
     InRuntime,
+    /// The runtime of a pool of futures has shut down. Such a pool cannot be opened again.
+    RuntimeGone,
     /// The call has a deadline, and there is no async runtime here whose timers could tell when it is over.
     NoRuntime,
 }
@@ -47,6 +49,7 @@ impl fmt::Display for Refused {
             Refused::Closed => "the pool is closed: `reopen` it after a drain to go on",
             Refused::TimedOut => "no place in the pool got free in time",
             Refused::NoWorker => "the pool has no worker, and none could be started",
+            Refused::RuntimeGone => "the runtime of the pool has shut down",
             Refused::NoRuntime => {
                 "no tokio runtime here has timers for a deadline: await it in one"
             }
@@ -150,6 +153,8 @@ impl<F> Error for SubmitError<F> {}
 pub enum CallError<T> {
     /// Nobody has begun with it, and it will not be run: the argument comes back.
     Refused(SubmitError<T>),
+    /// It was accepted and had not started when its time was over: the argument comes back.
+    Expired(T),
     /// Its time is over, and it is running: it has been asked to stop, and its result will be
     /// dropped.
     #[doc(alias = "ErrJobTimedOut")]
@@ -176,6 +181,7 @@ impl<T> CallError<T> {
     pub fn into_argument(self) -> Option<T> {
         match self {
             CallError::Refused(error) => Some(error.into_task()),
+            CallError::Expired(argument) => Some(argument),
             _ => None,
         }
     }
@@ -194,6 +200,7 @@ impl<T> fmt::Display for CallError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             CallError::Refused(error) => write!(f, "the call was refused: {}", error.reason()),
+            CallError::Expired(_) => f.write_str("the call was not started in time"),
             CallError::TimedOut => f.write_str("the call took too long and was asked to stop"),
             CallError::Cancelled => f.write_str("the call was cancelled before it was started"),
             CallError::Panicked(panic) => panic.fmt(f),
@@ -205,6 +212,7 @@ impl<T> fmt::Debug for CallError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             CallError::Refused(error) => f.debug_tuple("Refused").field(error).finish(),
+            CallError::Expired(_) => f.write_str("Expired"),
             CallError::TimedOut => f.write_str("TimedOut"),
             CallError::Cancelled => f.write_str("Cancelled"),
             CallError::Panicked(panic) => f.debug_tuple("Panicked").field(panic).finish(),

@@ -1,11 +1,11 @@
 //! The work of an `FnPool`: one function.
 
-use std::io;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use crate::engine::{
-    Counts, End, Engine, MAX_WORKERS, Parcel, Slip, ThreadWork, Unpack, Work, contain, start_worker,
+    Counts, End, Engine, MAX_WORKERS, NoStart, Parcel, Slip, ThreadWork, Unpack, Work, contain,
+    start_worker,
 };
 
 /// What a worker calls: the function, with the worker's state inside.
@@ -48,7 +48,7 @@ impl<T: Send + 'static, R: Send + 'static> Work for Calls<T, R> {
 
     const MOST: usize = MAX_WORKERS;
 
-    fn start(engine: &Arc<Engine<Self>>, index: usize) -> io::Result<()> {
+    fn start(engine: &Arc<Engine<Self>>, index: usize) -> Result<(), NoStart> {
         start_worker(engine, index)
     }
 

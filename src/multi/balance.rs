@@ -68,9 +68,11 @@ impl<P: Shard> Multi<P> {
         // What is known of the first by its own word, whatever its load may look like.
         let known = match refused {
             Refused::Full | Refused::TimedOut => Standing::Full,
-            Refused::Closed | Refused::NoWorker | Refused::InRuntime | Refused::NoRuntime => {
-                Standing::Closed
-            }
+            Refused::Closed
+            | Refused::NoWorker
+            | Refused::InRuntime
+            | Refused::NoRuntime
+            | Refused::RuntimeGone => Standing::Closed,
         };
         self.least_loaded(0..self.shards().len(), |shard, load| {
             let standing = if shard == first { known.max(load.standing) } else { load.standing };

@@ -16,6 +16,8 @@ pub(crate) enum IfFull {
     Refuse,
     /// What the shard was built to do: wait, refuse, or have the caller run it.
     AsBuilt,
+    /// As [`IfFull::AsBuilt`], but it enters beyond the bound of the queue where it would wait.
+    NeverWait,
 }
 
 impl IfFull {
@@ -24,7 +26,16 @@ impl IfFull {
             IfFull::Elsewhere => Patience::Elsewhere,
             IfFull::Refuse => Patience::None,
             IfFull::AsBuilt => built(),
+            IfFull::NeverWait => match built() {
+                Patience::Until(_) => Patience::Beyond,
+                other => other,
+            },
         }
+    }
+
+    /// The same for a task of the `Multi`, which waits at no gate of it.
+    fn inside(self) -> Self {
+        if self == IfFull::AsBuilt { IfFull::NeverWait } else { self }
     }
 }
 
@@ -110,41 +121,53 @@ impl<P: Shard> Multi<P> {
     where
         P: Take<K, J>,
     {
-        match self.give_elsewhere(first, error) {
+        match self.give_elsewhere(first, error, if_full) {
             Ok(receipt) => Ok(receipt),
-            Err((last, job)) => last.take(job, if_full),
+            Err(Last { shard, job, if_full }) => shard.take(job, if_full),
         }
     }
 
-    /// For a job that the first shard has refused: says which one is to be asked last, and in its own
-    /// way. No other shard is waited at.
+    /// For a job that the first shard has refused: says which one is to be asked last, and in which way.
+    /// No other shard is waited at.
     #[track_caller]
     pub(super) fn give_elsewhere<K, J>(
         &self,
         first: usize,
         error: SubmitError<J>,
-    ) -> Result<P::Receipt, (&P, J)>
+        if_full: IfFull,
+    ) -> Result<P::Receipt, Last<'_, P, J>>
     where
         P: Take<K, J>,
     {
         let second = &self.shards()[self.second_choice(first, error.reason())];
-        let Some(own) = self.own_shard() else {
-            return Err((second, error.into_task()));
-        };
-        // A worker waits at no gate of its Multi: two that wait at each other's would wait for good.
-        // Into its own shard it gets, beyond the bound of the queue if need be.
-        match second.take(error.into_task(), IfFull::Elsewhere) {
+        let job = error.into_task();
+        let mut own = self.own_shards().peekable();
+        if own.peek().is_none() {
+            return Err(Last { shard: second, job, if_full });
+        }
+        // A worker waits at no gate of its Multi: two that wait at each other's would wait for good. It gets
+        // into its own shard, or into the second choice if that one is closed, beyond the bound of the queue
+        // if need be.
+        match second.take(job, IfFull::Elsewhere) {
             Ok(receipt) => Ok(receipt),
-            Err(error) => Err((own, error.into_task())),
+            Err(error) => {
+                let shard = own.find(|shard| !shard.is_closed()).unwrap_or(second);
+                Err(Last { shard, job: error.into_task(), if_full: if_full.inside() })
+            }
         }
     }
 
-    /// The open shard whose task the calling thread is running.
-    fn own_shard(&self) -> Option<&P> {
-        self.shards()
-            .iter()
-            .find(|shard| shard.check_outside(Ended::Tasks).is_err() && !shard.is_closed())
+    /// The shards whose tasks the calling thread is running.
+    fn own_shards(&self) -> impl Iterator<Item = &P> {
+        self.shards().iter().filter(|shard| shard.check_outside(Ended::Tasks).is_err())
     }
+}
+
+/// The shard that is asked last.
+pub(super) struct Last<'a, P, J> {
+    pub(super) shard: &'a P,
+    pub(super) job: J,
+    pub(super) if_full: IfFull,
 }
 
 impl Multi<Pool> {

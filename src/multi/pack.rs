@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::give::{IfFull, Spawn, Submit, Take};
 use super::{Multi, Shard};
 use crate::async_pool::{AsyncFnPool, AsyncPool, calls, futures};
-use crate::builder::{Started, WhenFull};
+use crate::builder::Started;
 use crate::engine::{Parcel, Patience, Slip, Work};
 use crate::error::{Refused, SubmitError};
 use crate::handle::JoinHandle;
@@ -137,15 +137,15 @@ impl<P: Shard> Multi<P> {
             Ok(receipt) => return Ok(receipt),
             Err(error) => error,
         };
-        let (last, task) = match self.give_elsewhere(first, error) {
+        let last = match self.give_elsewhere(first, error, IfFull::AsBuilt) {
             Ok(receipt) => return Ok(receipt),
             Err(last) => last,
         };
-        let (stub, job) = last.pack(task);
-        let started = last.started();
-        let entered = match started.when_full {
-            WhenFull::Wait => started.engine.enter(job).await,
-            _ => started.engine.submit(job, Patience::None),
+        let (stub, job) = last.shard.pack(last.job);
+        let started = last.shard.started();
+        let entered = match last.if_full.patience(|| started.patience()) {
+            Patience::Until(_) => started.engine.enter(job).await,
+            patience => started.engine.submit(job, patience),
         };
         P::settle(stub, entered)
     }

@@ -1,12 +1,11 @@
 //! The work of a `Pool`: closures of any type.
 
-use std::io;
 use std::panic::Location;
 use std::sync::Arc;
 
 use crate::engine::task::{Errand, Task};
 use crate::engine::{
-    Counts, End, Engine, MAX_WORKERS, Parcel, Slip, ThreadWork, Unpack, Work, start_worker,
+    Counts, End, Engine, MAX_WORKERS, NoStart, Parcel, Slip, ThreadWork, Unpack, Work, start_worker,
 };
 
 /// What the workers of a [`Pool`](crate::Pool) do: they call closures.
@@ -17,7 +16,7 @@ impl Work for Closures {
 
     const MOST: usize = MAX_WORKERS;
 
-    fn start(engine: &Arc<Engine<Self>>, index: usize) -> io::Result<()> {
+    fn start(engine: &Arc<Engine<Self>>, index: usize) -> Result<(), NoStart> {
         start_worker(engine, index)
     }
 

@@ -1,5 +1,6 @@
 //! The tasks of a scope that have a handle, and the wait for all of its tasks.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::drawer::Empty;
@@ -10,20 +11,29 @@ use crate::handle::JoinHandle;
 
 /// What a scope has to wait for.
 pub(super) struct Tasks {
-    handles: Vec<Started>,
+    /// In the order of their start, which is that in which a worker runs them itself.
+    handles: VecDeque<Started>,
     /// When there are so many, those that have ended are let go.
     tidy_at: usize,
-    pub(super) panic: Option<TaskPanic>,
+    started: usize,
+    /// The panic that was not taken by a handle, of the task that was started first.
+    panic: Option<(usize, TaskPanic)>,
 }
 
 impl Tasks {
     pub(super) fn new() -> Self {
-        Tasks { handles: Vec::new(), tidy_at: 64, panic: None }
+        Tasks { handles: VecDeque::new(), tidy_at: 64, started: 0, panic: None }
+    }
+
+    pub(super) fn take_panic(&mut self) -> Option<TaskPanic> {
+        self.panic.take().map(|(_, panic)| panic)
     }
 }
 
 /// A task of a scope, and its drawer if it has a result.
 pub(super) struct Started {
+    /// How many were started before it.
+    number: usize,
     pub(super) handle: JoinHandle<()>,
     /// Emptied before the scope returns.
     pub(super) drawer: Option<Arc<dyn Empty>>,
@@ -37,31 +47,40 @@ impl Started {
 }
 
 impl Scope<'_, '_> {
-    pub(super) fn remember(&self, started: Started) {
+    pub(super) fn remember(&self, handle: JoinHandle<()>, drawer: Option<Arc<dyn Empty>>) {
         let mut tasks = locked(&self.tasks);
-        tasks.handles.push(started);
+        let number = tasks.started;
+        tasks.started += 1;
+        tasks.handles.push_back(Started { number, handle, drawer });
         if tasks.handles.len() < tasks.tidy_at {
             return;
         }
-        let all = std::mem::take(&mut tasks.handles);
-        let (ended, going_on): (Vec<_>, _) = all.into_iter().partition(Started::is_over);
+        let (ended, going_on): (Vec<_>, Vec<_>) =
+            tasks.handles.drain(..).partition(Started::is_over);
         tasks.tidy_at = (2 * going_on.len()).max(64);
-        tasks.handles = going_on;
+        tasks.handles = going_on.into();
         drop(tasks);
         ended.into_iter().for_each(|task| self.settle(task));
     }
 
-    /// Waits for a task and keeps its panic, if it is the first that nobody took.
+    /// Waits for a task and keeps its panic, if no task before it has one that was not taken.
     fn settle(&self, task: Started) {
         let outcome = task.handle.join();
         let panic = match task.drawer {
             Some(drawer) => drawer.empty(),
             None => outcome.err().and_then(JoinError::into_panic),
         };
+        let Some(panic) = panic else { return };
         let mut tasks = locked(&self.tasks);
-        if tasks.panic.is_none() {
-            tasks.panic = panic;
-        }
+        let is_first = tasks.panic.as_ref().is_none_or(|(other, _)| task.number < *other);
+        let rest = if is_first {
+            tasks.panic.replace((task.number, panic))
+        } else {
+            Some((task.number, panic))
+        };
+        drop(tasks);
+        // To drop what a task panicked with may panic, too.
+        engine::contain(|| drop(rest));
     }
 
     /// Tasks may start others as long as they run, so this goes on until there are none.
@@ -82,6 +101,6 @@ impl Scope<'_, '_> {
     }
 
     fn next_with_handle(&self) -> Option<Started> {
-        locked(&self.tasks).handles.pop()
+        locked(&self.tasks).handles.pop_front()
     }
 }

@@ -1,9 +1,10 @@
 //! What the semaphore's lock guards: the weight that is held, and those who wait, in order.
 
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::engine::wait::{Verdict, Waiter};
+use crate::engine::wait_list::{Key, WaitList};
 use crate::error::AcquireError;
 
 /// Those to be woken once the lock is free.
@@ -15,9 +16,9 @@ pub(super) struct Queue {
     size: usize,
     /// What all permits weigh together: above the size after it was made smaller.
     held: usize,
-    waiters: VecDeque<Waiting>,
+    waiters: WaitList<Waiting>,
     /// Those for whom the size became too small, and what it was; they have not heard of it yet.
-    dismissed: Vec<(Arc<Waiter>, usize)>,
+    dismissed: BTreeMap<Key, usize>,
     closed: bool,
 }
 
@@ -26,9 +27,15 @@ struct Waiting {
     weight: usize,
 }
 
+impl Waiting {
+    fn key(&self) -> Key {
+        self.waiter.key()
+    }
+}
+
 impl Queue {
     pub(super) fn new(size: usize) -> Self {
-        let (waiters, dismissed) = (VecDeque::new(), Vec::new());
+        let (waiters, dismissed) = (WaitList::default(), BTreeMap::new());
         Queue { size, held: 0, waiters, dismissed, closed: false }
     }
 
@@ -74,7 +81,8 @@ impl Queue {
         match self.take(weight) {
             Ok(()) => Ok(false),
             Err(AcquireError::NoPermits) => {
-                self.waiters.push_back(Waiting { waiter: Arc::clone(waiter), weight });
+                waiter.set_key(self.waiters.next_key());
+                self.waiters.push(Waiting { waiter: Arc::clone(waiter), weight });
                 Ok(true)
             }
             Err(error) => Err(error),
@@ -92,7 +100,7 @@ impl Queue {
     pub(super) fn withdraw(&mut self, waiter: &Arc<Waiter>, wake: &mut Wake) -> Option<Verdict> {
         let verdict = waiter.verdict();
         if verdict.is_none() {
-            self.waiters.retain(|waiting| !Arc::ptr_eq(&waiting.waiter, waiter));
+            self.waiters.remove(waiter.key());
             self.grant(wake);
         }
         verdict
@@ -100,12 +108,8 @@ impl Queue {
 
     /// Why a waiter was sent away.
     pub(super) fn reason(&mut self, waiter: &Arc<Waiter>, weight: usize) -> AcquireError {
-        let own = self.dismissed.iter().position(|(dismissed, _)| Arc::ptr_eq(dismissed, waiter));
-        match own {
-            Some(position) => {
-                let (_, size) = self.dismissed.swap_remove(position);
-                AcquireError::TooMany { weight, size }
-            }
+        match self.dismissed.remove(&waiter.key()) {
+            Some(size) => AcquireError::TooMany { weight, size },
             None => AcquireError::Closed,
         }
     }
@@ -113,30 +117,28 @@ impl Queue {
     /// Changes the size. Those who wait for more than that are sent away, which may let others in.
     pub(super) fn resize(&mut self, size: usize, wake: &mut Wake) {
         self.size = size;
-        for waiting in std::mem::take(&mut self.waiters) {
-            if waiting.weight <= size {
-                self.waiters.push_back(waiting);
-            } else {
-                self.dismissed.push((Arc::clone(&waiting.waiter), size));
-                send_away(waiting.waiter, wake);
-            }
+        let too_large = |waiting: &&Waiting| waiting.weight > size;
+        let keys: Vec<Key> = self.waiters.iter().filter(too_large).map(Waiting::key).collect();
+        for waiting in keys.into_iter().filter_map(|key| self.waiters.remove(key)) {
+            self.dismissed.insert(waiting.key(), size);
+            send_away(waiting.waiter, wake);
         }
         self.grant(wake);
     }
 
     pub(super) fn close(&mut self, wake: &mut Wake) {
         self.closed = true;
-        for Waiting { waiter, .. } in self.waiters.drain(..) {
+        for Waiting { waiter, .. } in self.waiters.take_all() {
             send_away(waiter, wake);
         }
     }
 
     /// Lets in those who fit, up to the first who does not: nobody overtakes a large one.
     fn grant(&mut self, wake: &mut Wake) {
-        while let Some(first) = self.waiters.front()
+        while let Some(first) = self.waiters.first()
             && first.weight <= self.free()
         {
-            let Some(Waiting { waiter, weight }) = self.waiters.pop_front() else { return };
+            let Some(Waiting { waiter, weight }) = self.waiters.pop_first() else { return };
             self.held += weight;
             if waiter.decide(Verdict::Granted) {
                 wake.push(waiter);

@@ -170,9 +170,7 @@ where
             }
             let (number, item) = match pull.next(id, context) {
                 Next::Item(number, item) => (number, item),
-                Next::Wait if pull.engine.tell_close(context.waker()) => return Poll::Pending,
-                // The pool was closed at this very moment.
-                Next::Wait => continue,
+                Next::Wait => return Poll::Pending,
                 Next::Over => {
                     pull.bunch.shrink();
                     return Poll::Ready(End::Completed);

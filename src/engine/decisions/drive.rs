@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::task::Waker;
 
-use super::super::crew::{Acts, Hands};
+use super::super::crew::{Acts, Hands, Phase};
 use super::super::drive::{Has, Refill};
 use super::super::roster::Duty;
 use super::super::run::End;
@@ -55,12 +55,12 @@ fn a_driver_is_idle_only_while_it_has_nothing_to_poll() {
 fn a_driver_goes_when_nothing_is_left_that_may_need_it() {
     let next = |count, change: fn(&mut Trial)| {
         let mut trial = drivers(count, 2);
-        trial.crew.closed = true;
+        trial.crew.phase = Phase::Closed;
         change(&mut trial);
         refill(&mut trial, Has::Waiting).0
     };
     assert_eq!(next(1, |_| {}), Refill::Leave);
-    assert_eq!(next(1, |trial| trial.crew.closed = false), Refill::Idle);
+    assert_eq!(next(1, |trial| trial.crew.phase = Phase::Open), Refill::Idle);
     assert_eq!(next(1, |trial| trial.crew.line.begin_driven(1)), Refill::Idle);
     assert_eq!(next(2, |trial| trial.crew.line.begin_driven(1)), Refill::Idle);
     assert_eq!(next(1, |trial| trial.crew.hold_place()), Refill::Idle);
@@ -71,16 +71,16 @@ fn a_driver_goes_when_nothing_is_left_that_may_need_it() {
 
 #[test]
 fn what_stands_in_the_line_is_lost_with_the_last_driver() {
-    let lost = |count, hands, closed| {
+    let lost = |count, hands, phase| {
         let mut trial = drivers(count, 2);
         trial.crew.line.push(7);
-        (trial.crew.limits.hands, trial.crew.closed) = (hands, closed);
+        (trial.crew.limits.hands, trial.crew.phase) = (hands, phase);
         trial.crew.lose(0, &mut Acts::default())
     };
-    assert_eq!(lost(1, Hands::Drivers(1), true), [7]);
-    assert!(lost(2, Hands::Drivers(2), true).is_empty(), "another one takes it");
-    assert!(lost(1, Hands::Drivers(1), false).is_empty(), "another one may be started");
-    assert!(lost(1, Hands::Threads, true).is_empty(), "threads are not lost");
+    assert_eq!(lost(1, Hands::Drivers(1), Phase::RuntimeGone), [7]);
+    assert!(lost(2, Hands::Drivers(2), Phase::RuntimeGone).is_empty(), "another one takes it");
+    assert!(lost(1, Hands::Drivers(1), Phase::Open).is_empty(), "another one may be started");
+    assert!(lost(1, Hands::Threads, Phase::Closed).is_empty(), "threads are not lost");
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn a_driver_stands_by_unless_it_may_have_been_called() {
         let mut trial = drivers(2, 2);
         trial.crew.roster.set(1, other);
         (0..tasks).for_each(|job| trial.crew.line.push(job));
-        trial.crew.closed = closed;
+        trial.crew.phase = if closed { Phase::Closed } else { Phase::Open };
         let stands_by = trial.crew.stand_by(0);
         assert_eq!(trial.crew.roster.duty(0) == Duty::Idle, stands_by);
         stands_by

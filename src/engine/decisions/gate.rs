@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::super::crew::Acts;
+use super::super::crew::{Acts, Phase};
 use super::super::gate::SMALL_QUEUE;
 use super::super::gate::{Admission, DOZE};
 use super::super::roster::Duty;
@@ -140,7 +140,7 @@ fn a_pool_has_ended_when_it_is_closed_and_empty_and_has_no_worker() {
         let mut trial = Trial::new(1, 0);
         let waiter = Waiter::thread();
         trial.crew.drainers.push(Arc::clone(&waiter));
-        trial.crew.closed = closed;
+        trial.crew.phase = if closed { Phase::Closed } else { Phase::Open };
         (0..workers).for_each(|_| _ = trial.crew.roster.add(Duty::Idle));
         (0..tasks).for_each(|job| trial.crew.line.push(job));
         trial.crew.serve_waiters(&mut Acts::default());

@@ -4,13 +4,16 @@ mod stint;
 
 use std::cell::Cell as Counter;
 use std::future::Future;
+use std::sync::Mutex;
 use std::task::{Poll, Waker};
 
+use super::super::Patience;
 use super::super::cell::Cell;
+use super::super::crew::Phase;
 use super::super::ends::Ended;
 use super::super::lookout::Tempo;
 use super::super::roster::Duty;
-use super::super::stubs::{Bell, ByHand, engine, engine_on, errand};
+use super::super::stubs::{Bell, ByHand, engine, engine_on, engine_with, errand, settings};
 use super::super::sync::atomic::{AtomicUsize, Ordering};
 use super::*;
 
@@ -184,9 +187,9 @@ fn a_driver_does_not_step_back_if_it_is_needed() {
     push(&engine, usize::MAX);
     assert_eq!(short_turn(&mut first, 1), Turn::Yield);
     engine.let_one_drive(true);
-    engine.lock().closed = true;
+    engine.lock().phase = Phase::Closed;
     assert_eq!(second_turn(), Turn::Yield, "it may have to leave");
-    engine.lock().closed = false;
+    engine.lock().phase = Phase::Open;
     assert_eq!(second_turn(), Turn::Sleep);
     assert_eq!(done.load(Ordering::Relaxed), 3);
     assert_eq!(short_turn(&mut first, 1), Turn::Yield, "it is the only one");
@@ -330,4 +333,32 @@ fn as_many_tasks_are_offered_as_could_run_at_once() {
     engine.resize(11);
     engine.close();
     assert_eq!(offer(1), 0, "the pool is closed");
+}
+
+#[test]
+fn a_driver_that_cannot_be_started_ahead_of_time_leaves_nothing_queued() {
+    let first: Arc<Mutex<Option<Driver<ByHand>>>> = Arc::default();
+    let (its_first, attempts) = (Arc::clone(&first), AtomicUsize::new(0));
+    let mut settings = settings(4);
+    settings.faults = Some(Arc::new(move || {
+        // The runtime ends while the second driver is started: the first one is gone, and this one fails.
+        let fails = attempts.fetch_add(1, Ordering::Relaxed) > 0;
+        if fails {
+            drop(its_first.lock().unwrap().take());
+        }
+        fails
+    }));
+    let engine = engine_with(Board::new(2), settings);
+    engine.prestart(1).unwrap();
+    let (driver, begun) = Driver::new(&engine, 0);
+    assert!(begun.rely());
+    *first.lock().unwrap() = Some(driver);
+    for _ in 0..3 {
+        let cell: Arc<dyn Runnable> = Cell::new(errand(|_| Poll::Pending));
+        assert!(engine.submit(cell, Patience::None).is_ok());
+    }
+    assert!(engine.prestart(2).is_err());
+    let stats = engine.stats();
+    assert_eq!((stats.queued, stats.cancelled, stats.workers), (0, 3, 0));
+    assert_eq!(engine.wait_until(Ended::Workers, None), Ok(()));
 }

@@ -100,8 +100,9 @@ impl<'a, W: Work> AtGate<'a, W> {
         Poll::Ready(match verdict {
             Verdict::Granted => Ok(Place::Held(Held { engine })),
             Verdict::Closed => {
-                engine.lock().gate.refused += 1;
-                Err(Refused::Closed)
+                let mut crew = engine.lock();
+                crew.gate.refused += 1;
+                Err(crew.refusal())
             }
         })
     }

@@ -4,7 +4,6 @@
 //! README's table says by which removed rule each of them was seen to fail.
 
 use std::future::Future;
-use std::io;
 use std::panic::Location;
 use std::pin::pin;
 use std::sync::Arc;
@@ -19,7 +18,7 @@ use crate::engine::lane::{Claim, Lane};
 use crate::engine::line::Line;
 use crate::engine::sync::now;
 use crate::engine::{
-    Counts, End, Ended, Engine, Hooks, MAX_WORKERS, Patience, Settings, ThreadWork, Work,
+    Counts, End, Ended, Engine, Hooks, MAX_WORKERS, NoStart, Patience, Settings, ThreadWork, Work,
     start_worker,
 };
 use crate::error::Refused;
@@ -60,7 +59,7 @@ impl Work for Arc<Count> {
 
     const MOST: usize = MAX_WORKERS;
 
-    fn start(engine: &Arc<Engine<Self>>, index: usize) -> io::Result<()> {
+    fn start(engine: &Arc<Engine<Self>>, index: usize) -> Result<(), NoStart> {
         start_worker(engine, index)
     }
 

@@ -211,7 +211,7 @@ fn what_is_polled_knows_of_the_last_stride_whether_polls_are_short() {
 
     let engine = engine(1, 10);
     let mut driver = driver(&engine);
-    let (list, seen) = (Arc::clone(&driver.list), Arc::new(std::sync::Mutex::new(Vec::new())));
+    let (list, seen) = (Arc::clone(&driver.list), Arc::new(Mutex::new(Vec::new())));
     let (its, mut polls) = (Arc::clone(&seen), 0);
     let future = errand(move |context| {
         polls += 1;

@@ -1,7 +1,6 @@
 //! Models of drivers: a thread of the model is the runtime that turns one.
 
 use std::future::Future;
-use std::io;
 use std::panic::Location;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex as StdMutex};
@@ -19,7 +18,8 @@ use crate::engine::list::{Board, List};
 use crate::engine::rested::Rested;
 use crate::engine::watched::Watched;
 use crate::engine::{
-    Awaited, End, Ended, Engine, Hands, Joinable, Parcel, Patience, Settings, Slip, Unpack, Work,
+    Awaited, End, Ended, Engine, Hands, Joinable, NoStart, Parcel, Patience, Settings, Slip,
+    Unpack, Work,
 };
 use crate::handle::JoinHandle;
 
@@ -85,7 +85,7 @@ impl Work for Futures {
         }
     }
 
-    fn start(engine: &Pool, index: usize) -> io::Result<()> {
+    fn start(engine: &Pool, index: usize) -> Result<(), NoStart> {
         let (driver, begun) = Driver::new(engine, index);
         let start = *engine.work().start.lock().unwrap();
         match start {
@@ -94,7 +94,7 @@ impl Work for Futures {
             Start::Dropped => drop(thread::spawn(move || drop(driver))),
             Start::Gone => drop(driver),
         }
-        if begun.rely() { Ok(()) } else { Err(io::ErrorKind::Other.into()) }
+        if begun.rely() { Ok(()) } else { Err(NoStart::RuntimeGone) }
     }
 
     fn kill(job: &Job) -> bool {
