@@ -12,7 +12,7 @@ use self::calls::{Job, Spawned};
 use crate::builder::{Builder, Started};
 use crate::control::{Control, deadline};
 use crate::engine::{Engine, Parcel, Patience, Slip};
-use crate::error::{CallError, SubmitError};
+use crate::error::{CallError, Refused, SubmitError};
 use crate::handle::JoinHandle;
 
 pub(crate) use self::calls::Calls;
@@ -296,8 +296,8 @@ impl<T: Send + 'static, R: Send + 'static> FnPool<T, R> {
     /// # Errors
     ///
     /// As [`call`](FnPool::call). When the time is over, the argument comes back: as
-    /// [`CallError::Refused`] with [`Refused::TimedOut`](crate::Refused::TimedOut) if there was no place for it, and as
-    /// [`CallError::Expired`] if it was accepted and had not started. [`CallError::TimedOut`] says that
+    /// [`CallError::Refused`] with [`Refused::TimedOut`] if there was no place for it, and with
+    /// [`Refused::Expired`] if it was accepted and had not started. [`CallError::TimedOut`] says that
     /// the call runs.
     ///
     /// # Examples
@@ -312,7 +312,7 @@ impl<T: Send + 'static, R: Send + 'static> FnPool<T, R> {
     ///     }
     /// });
     /// let error = pool.call_timeout((), Duration::from_millis(10)).unwrap_err();
-    /// assert!(matches!(error, CallError::TimedOut | CallError::Expired(())));
+    /// assert!(matches!(error, CallError::TimedOut | CallError::Refused(_)));
     /// ```
     #[track_caller]
     #[doc(alias = "ProcessTimed")]
@@ -323,7 +323,7 @@ impl<T: Send + 'static, R: Send + 'static> FnPool<T, R> {
             return Ok(outcome?);
         }
         match parcel.take_back() {
-            Some(argument) => Err(CallError::Expired(argument)),
+            Some(argument) => Err(CallError::Refused(SubmitError::new(argument, Refused::Expired))),
             None => Err(CallError::TimedOut),
         }
     }

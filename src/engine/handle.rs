@@ -258,7 +258,7 @@ where
         let (end, counted) = match &outcome {
             Ok(_) => (End::Completed, End::Counted),
             Err(JoinError::Panicked(_)) => (End::Panicked, End::CountedPanic),
-            Err(JoinError::Cancelled) => (End::Cancelled, End::Counted),
+            Err(JoinError::Cancelled | JoinError::Refused(_)) => (End::Cancelled, End::Counted),
         };
         self.engine.count(end, counts);
         self.settle(outcome);

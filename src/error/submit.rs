@@ -31,6 +31,8 @@ pub enum Refused {
     Closed,
     /// No place got free in time.
     TimedOut,
+    /// The task was accepted, and had not started when its time was over. It will not run.
+    Expired,
     /// There is no worker, and the operating system would not start a thread for one.
     NoWorker,
     /// The call would have blocked a thread of an async runtime, and with it perhaps the very task that
@@ -48,6 +50,7 @@ impl fmt::Display for Refused {
             Refused::Full => "the pool is full: wait with `submit`, or give it a longer queue",
             Refused::Closed => "the pool is closed: `reopen` it after a drain to go on",
             Refused::TimedOut => "no place in the pool got free in time",
+            Refused::Expired => "it was accepted and had not started in time",
             Refused::NoWorker => "the pool has no worker, and none could be started",
             Refused::RuntimeGone => "the runtime of the pool has shut down",
             Refused::NoRuntime => {
@@ -153,8 +156,6 @@ impl<F> Error for SubmitError<F> {}
 pub enum CallError<T> {
     /// Nobody has begun with it, and it will not be run: the argument comes back.
     Refused(SubmitError<T>),
-    /// It was accepted and had not started when its time was over: the argument comes back.
-    Expired(T),
     /// Its time is over, and it is running: it has been asked to stop, and its result will be
     /// dropped.
     #[doc(alias = "ErrJobTimedOut")]
@@ -163,6 +164,8 @@ pub enum CallError<T> {
     Cancelled,
     /// It panicked.
     Panicked(TaskPanic),
+    /// It was accepted, and its result was not waited for, for this reason.
+    NotAwaited(Refused),
 }
 
 impl<T> CallError<T> {
@@ -181,7 +184,6 @@ impl<T> CallError<T> {
     pub fn into_argument(self) -> Option<T> {
         match self {
             CallError::Refused(error) => Some(error.into_task()),
-            CallError::Expired(argument) => Some(argument),
             _ => None,
         }
     }
@@ -192,6 +194,7 @@ impl<T> From<JoinError> for CallError<T> {
         match error {
             JoinError::Cancelled => CallError::Cancelled,
             JoinError::Panicked(panic) => CallError::Panicked(panic),
+            JoinError::Refused(reason) => CallError::NotAwaited(reason),
         }
     }
 }
@@ -200,10 +203,10 @@ impl<T> fmt::Display for CallError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             CallError::Refused(error) => write!(f, "the call was refused: {}", error.reason()),
-            CallError::Expired(_) => f.write_str("the call was not started in time"),
             CallError::TimedOut => f.write_str("the call took too long and was asked to stop"),
             CallError::Cancelled => f.write_str("the call was cancelled before it was started"),
             CallError::Panicked(panic) => panic.fmt(f),
+            CallError::NotAwaited(reason) => reason.fmt(f),
         }
     }
 }
@@ -212,10 +215,10 @@ impl<T> fmt::Debug for CallError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             CallError::Refused(error) => f.debug_tuple("Refused").field(error).finish(),
-            CallError::Expired(_) => f.write_str("Expired"),
             CallError::TimedOut => f.write_str("TimedOut"),
             CallError::Cancelled => f.write_str("Cancelled"),
             CallError::Panicked(panic) => f.debug_tuple("Panicked").field(panic).finish(),
+            CallError::NotAwaited(reason) => f.debug_tuple("NotAwaited").field(reason).finish(),
         }
     }
 }

@@ -7,6 +7,8 @@ use std::fmt;
 use std::panic::Location;
 use std::sync::{Mutex, PoisonError};
 
+use super::Refused;
+
 /// Why a task has no result.
 ///
 /// # Examples
@@ -30,6 +32,9 @@ pub enum JoinError {
     Cancelled,
     /// It panicked.
     Panicked(TaskPanic),
+    /// The pool refused to go on: the last item of a `map` whose pool was closed before the end of its
+    /// input; or the wait itself was refused, because it would have blocked a thread of an async runtime.
+    Refused(Refused),
 }
 
 impl JoinError {
@@ -78,7 +83,7 @@ impl JoinError {
     pub fn into_panic(self) -> Option<TaskPanic> {
         match self {
             JoinError::Panicked(panic) => Some(panic),
-            JoinError::Cancelled => None,
+            JoinError::Cancelled | JoinError::Refused(_) => None,
         }
     }
 
@@ -101,7 +106,7 @@ impl JoinError {
     pub fn resume(self) -> ! {
         match self {
             JoinError::Panicked(panic) => panic.resume(),
-            JoinError::Cancelled => panic!("{self}"),
+            JoinError::Cancelled | JoinError::Refused(_) => panic!("{self}"),
         }
     }
 }
@@ -111,6 +116,7 @@ impl fmt::Display for JoinError {
         match self {
             JoinError::Cancelled => f.write_str("the task was cancelled"),
             JoinError::Panicked(panic) => panic.fmt(f),
+            JoinError::Refused(reason) => reason.fmt(f),
         }
     }
 }
@@ -119,7 +125,7 @@ impl Error for JoinError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             JoinError::Panicked(panic) => Some(panic),
-            JoinError::Cancelled => None,
+            JoinError::Cancelled | JoinError::Refused(_) => None,
         }
     }
 }
