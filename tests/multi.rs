@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use common::{Door, PATIENCE, hold_workers, join};
+use common::{Door, PATIENCE, eventually, hold_workers, join};
 use formic::{Balance, BuildError, FnPool, Multi, Pool, Refused, Shard, WhenFull};
 
 const EVERY_BALANCE: [Balance; 3] =
@@ -373,16 +373,16 @@ fn the_last_handle_closes_and_what_was_accepted_still_runs() {
 fn a_task_whose_own_shard_is_closed_does_not_wait_at_another() {
     for balance in EVERY_BALANCE {
         let multi = narrow(2, 1, balance);
-        let (door, inside, first) = (Door::new(), multi.clone(), multi.clone());
-        let (at_door, (tell, told)) = (door.clone(), mpsc::channel());
-        let y = multi.shards()[0].spawn(move || {
-            let x = first.shards()[1].spawn(move || {
-                at_door.wait();
-                tell.send(inside.submit(|| ()).map_err(|error| error.reason())).unwrap();
-            });
-            x.unwrap().join().unwrap();
+        let (door, inside, (tell, told)) = (Door::new(), multi.clone(), mpsc::channel());
+        let at_door = door.clone();
+        let x = multi.shards()[1].spawn(move || {
+            at_door.wait();
+            tell.send(inside.submit(|| ()).map_err(|error| error.reason())).unwrap();
         });
+        // It runs on its own shard, so the one that joins it can only wait.
         door.await_waiting(1);
+        let y = multi.shards()[0].spawn(move || x.unwrap().join().unwrap());
+        eventually("y runs", || multi.shards()[0].busy() == 1);
         multi.shards()[0].submit(|| ()).unwrap();
         assert_eq!(multi.shards()[0].stats().queued, 1, "it is full");
         assert!(multi.shards()[1].drain_timeout(Duration::ZERO).is_err());
