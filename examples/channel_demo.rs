@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     pool.for_each(numbers, |number| {
         sum.fetch_add(number, Ordering::SeqCst);
         consumed.fetch_add(1, Ordering::SeqCst);
-    });
+    })?;
     let (sum, most) = (sum.into_inner(), most.load(Ordering::SeqCst));
     println!("the sum is {sum}; at most {most} numbers were under way at once");
     assert_eq!(sum, 499_500);

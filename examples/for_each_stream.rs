@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use formic::{AsyncPool, JoinError, PullError, from_stream};
+use formic::{AsyncPool, ForEachError, JoinError, from_stream};
 use futures_util::{StreamExt, stream};
 use tokio::time::sleep;
 
@@ -33,7 +33,7 @@ async fn square(number: u64) -> u64 {
 }
 
 /// A future for each item of an iterator, a hundred at a time.
-async fn every_item(pool: &AsyncPool) -> Result<(), PullError> {
+async fn every_item(pool: &AsyncPool) -> Result<(), ForEachError> {
     let sum = Arc::new(AtomicU64::new(0));
     let total = Arc::clone(&sum);
     pool.for_each(0..1000, move |number| {
@@ -57,7 +57,8 @@ async fn in_order(pool: &AsyncPool) {
 
 /// Results come as they are ready.
 async fn as_they_come(pool: &AsyncPool) {
-    let mut squares: Vec<u64> = pool.map(0..200, square).unordered().filter_map(ok).collect().await;
+    let squares = pool.map(0..200, square).unordered().map(|(_, result)| result);
+    let mut squares: Vec<u64> = squares.filter_map(ok).collect().await;
     println!("as they come: {:?} ..", &squares[..5]);
     squares.sort();
     assert!(squares.into_iter().eq((0..200).map(|number| number * number)));
@@ -88,7 +89,7 @@ async fn endless(pool: &AsyncPool) {
 }
 
 /// A stream has to be said to be one, because it may be an iterator as well.
-async fn a_stream_of_items(pool: &AsyncPool) -> Result<(), PullError> {
+async fn a_stream_of_items(pool: &AsyncPool) -> Result<(), ForEachError> {
     let pages = stream::unfold(1_u64, |page| async move {
         sleep(Duration::from_millis(1)).await; // as if it had to be fetched
         (page <= 30).then_some((page, page + 1))
@@ -111,7 +112,7 @@ async fn a_stream_of_items(pool: &AsyncPool) -> Result<(), PullError> {
 async fn panics(pool: &AsyncPool) {
     let outcome = pool.for_each(0..10, |number| async move { assert_ne!(number, 7) }).await;
     match outcome {
-        Err(PullError::Panicked { items, first }) => {
+        Err(ForEachError::Panicked { items, first, .. }) => {
             println!("{items} item panicked: {}", first.message());
             assert_eq!(items, 1);
         }

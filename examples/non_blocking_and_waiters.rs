@@ -47,7 +47,7 @@ fn only_two_may_wait() -> Result<(), Box<dyn Error>> {
     let closed = door.write().expect("nobody panics with the door in hand");
 
     let accepted = thread::scope(|threads| {
-        let submit = || pool.scope(|scope| scope.spawn(|| drop(door.read())).is_ok());
+        let submit = || pool.admit().is_ok_and(|permit| permit.spawn(|| ()).join().is_ok());
         let submitters: Vec<_> = (0..8).map(|_| threads.spawn(submit)).collect();
 
         while pool.stats().refused < 2 || pool.waiting() < 2 {

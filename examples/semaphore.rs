@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                     drop(seat); // the next in the queue sits down
                 }
             };
-            scope.submit(eats).expect("the pool is open");
+            scope.submit(eats);
         }
     });
 

@@ -1,13 +1,12 @@
 //! `Batch`: a group of tasks, and their outcomes in order of completion or of spawning.
 
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::future::poll_fn;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Wake, Waker};
 
-use crate::engine::{self, Joinable};
+use crate::completions::Completions;
 use crate::error::{JoinError, SubmitError};
+use crate::handle::JoinHandle;
 use crate::pool::Pool;
 
 /// A group of tasks of one pool. Iterating gives their outcomes as they complete, and ends when
@@ -59,53 +58,12 @@ use crate::pool::Pool;
 #[must_use = "a batch does nothing until something is spawned on it"]
 pub struct Batch<T> {
     pool: Pool,
-    /// By the order of spawning; gone when the outcome has been given out.
-    tasks: Vec<Option<Arc<dyn Joinable<T>>>>,
-    left: usize,
-    /// Up to here, a waiting worker has seen to it that somebody has begun with the task.
-    begun: usize,
-    ready: Arc<Ready>,
-}
-
-/// The tasks that have completed and whose outcomes have not been given out.
-#[derive(Default)]
-struct Ready {
-    state: Mutex<ReadyState>,
-}
-
-#[derive(Default)]
-struct ReadyState {
-    tasks: VecDeque<usize>,
-    waker: Option<Waker>,
-}
-
-impl Ready {
-    fn lock(&self) -> MutexGuard<'_, ReadyState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Woken when a task has completed.
-struct Completed {
-    ready: Arc<Ready>,
-    task: usize,
-}
-
-impl Wake for Completed {
-    fn wake(self: Arc<Self>) {
-        let mut state = self.ready.lock();
-        state.tasks.push_back(self.task);
-        let waker = state.waker.take();
-        drop(state);
-        if let Some(waker) = waker {
-            waker.wake();
-        }
-    }
+    tasks: Completions<JoinHandle<T>>,
 }
 
 impl<T: Send + 'static> Batch<T> {
     pub(crate) fn new(pool: Pool) -> Self {
-        Batch { pool, tasks: Vec::new(), left: 0, begun: 0, ready: Arc::default() }
+        Batch { pool, tasks: Completions::starting_at(0) }
     }
 
     /// Spawns a task of the batch. Waits for a place as [`Pool::spawn`] does.
@@ -135,21 +93,9 @@ impl<T: Send + 'static> Batch<T> {
     where
         F: FnOnce() -> T + Send + 'static,
     {
-        let parcel = self.pool.spawn(task)?.into_parcel();
-        self.tasks.push(parcel);
-        self.left += 1;
-        self.watch(self.tasks.len() - 1);
+        let handle = self.pool.spawn(task)?;
+        self.tasks.push(handle);
         Ok(())
-    }
-
-    /// Asks to be told when a task has completed.
-    fn watch(&self, task: usize) {
-        let waker = Arc::new(Completed { ready: Arc::clone(&self.ready), task });
-        if let Some(parcel) = &self.tasks[task]
-            && !parcel.watch(&Waker::from(Arc::clone(&waker)))
-        {
-            waker.wake();
-        }
     }
 
     /// How many outcomes have not been given out.
@@ -168,7 +114,7 @@ impl<T: Send + 'static> Batch<T> {
     /// ```
     #[must_use]
     pub fn len(&self) -> usize {
-        self.left
+        self.tasks.len()
     }
 
     /// Whether all outcomes have been given out.
@@ -185,7 +131,7 @@ impl<T: Send + 'static> Batch<T> {
     /// ```
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.left == 0
+        self.tasks.len() == 0
     }
 
     /// Cancels every task: what nobody has begun with never runs, and what runs is asked to stop. The
@@ -206,9 +152,7 @@ impl<T: Send + 'static> Batch<T> {
     /// ```
     #[doc(alias = "Cancel")]
     pub fn cancel(&self) {
-        for parcel in self.tasks.iter().flatten() {
-            parcel.cancel();
-        }
+        self.tasks.cancel();
     }
 
     /// Waits for all tasks; their outcomes in the order of spawning, without those that have been
@@ -229,11 +173,11 @@ impl<T: Send + 'static> Batch<T> {
     #[doc(alias = "Results")]
     #[doc(alias = "WaitAll")]
     pub fn join_all(mut self) -> Vec<Result<T, JoinError>> {
-        let mut outcomes: Vec<_> = self.tasks.iter().map(|_| None).collect();
-        while let Some((task, outcome)) = self.next_of_all() {
-            outcomes[task] = Some(outcome);
+        let mut outcomes = BTreeMap::new();
+        while let Some((number, outcome)) = self.tasks.next() {
+            outcomes.insert(number, outcome);
         }
-        outcomes.into_iter().flatten().collect()
+        outcomes.into_values().collect()
     }
 
     /// Waits for the first task that returns, and cancels the rest.
@@ -256,7 +200,7 @@ impl<T: Send + 'static> Batch<T> {
     #[doc(alias = "select_ok")]
     pub fn first_ok(mut self) -> Result<T, Vec<JoinError>> {
         let mut errors = Vec::new();
-        while let Some((_, outcome)) = self.next_of_all() {
+        while let Some((_, outcome)) = self.tasks.next() {
             match outcome {
                 Ok(value) => {
                     self.cancel();
@@ -291,52 +235,7 @@ impl<T: Send + 'static> Batch<T> {
     /// ```
     #[doc(alias = "join_next")]
     pub async fn next_async(&mut self) -> Option<Result<T, JoinError>> {
-        poll_fn(|context| self.poll_next(context)).await.map(|(_, outcome)| outcome)
-    }
-
-    fn next_of_all(&mut self) -> Option<(usize, Result<T, JoinError>)> {
-        engine::block_on(|context| self.poll_next(context))
-    }
-
-    fn poll_next(
-        &mut self,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<(usize, Result<T, JoinError>)>> {
-        loop {
-            if self.left == 0 {
-                return Poll::Ready(None);
-            }
-            let mut state = self.ready.lock();
-            let Some(task) = state.tasks.pop_front() else {
-                state.waker = Some(context.waker().clone());
-                drop(state);
-                if self.help_out() {
-                    continue;
-                }
-                return Poll::Pending;
-            };
-            drop(state);
-            let parcel = self.tasks[task].take();
-            if let Some(outcome) = parcel.and_then(|parcel| parcel.collect(Waker::noop())) {
-                self.left -= 1;
-                return Poll::Ready(Some((task, outcome)));
-            }
-        }
-    }
-
-    /// A worker that waits runs a task that nobody has begun with, if there is one.
-    fn help_out(&mut self) -> bool {
-        while engine::inside() == Some(engine::Kind::Thread) && self.begun < self.tasks.len() {
-            let task = self.tasks[self.begun].clone();
-            self.begun += 1;
-            if let Some(parcel) = task
-                && !parcel.is_done()
-            {
-                parcel.run_here();
-                return true;
-            }
-        }
-        false
+        poll_fn(|context| self.tasks.poll_next(context)).await.map(|(_, outcome)| outcome)
     }
 }
 
@@ -345,16 +244,16 @@ impl<T: Send + 'static> Iterator for Batch<T> {
 
     /// Waits for the next outcome in order of completion.
     fn next(&mut self) -> Option<Self::Item> {
-        self.next_of_all().map(|(_, outcome)| outcome)
+        self.tasks.next().map(|(_, outcome)| outcome)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.left, Some(self.left))
+        (self.len(), Some(self.len()))
     }
 }
 
 impl<T> fmt::Debug for Batch<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Batch").field("left", &self.left).finish_non_exhaustive()
+        f.debug_struct("Batch").field("left", &self.tasks.len()).finish_non_exhaustive()
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use crate::engine::{self, Joinable, TakenIn};
@@ -103,9 +103,11 @@ impl<T> JoinHandle<T> {
         self.parcel.clone()
     }
 
-    /// What the handle is made of. The task runs on.
-    pub(crate) fn into_parcel(mut self) -> Option<Arc<dyn Joinable<T>>> {
-        self.parcel.take()
+    /// The outcome, if it is there.
+    pub(crate) fn take_outcome(mut self) -> Option<Result<T, JoinError>> {
+        let outcome = self.parcel.as_ref()?.collect(Waker::noop())?;
+        self.parcel = None;
+        Some(outcome)
     }
 
     pub(crate) fn wait(&mut self, deadline: Option<Instant>) -> Option<Result<T, JoinError>> {

@@ -204,6 +204,7 @@ mod permit; // .. in a place that is held for them
 mod builder; // .. and every setting
 mod growth; // .. of them: how many workers there are
 mod handle; // .. and their results
+mod completions; // .. in the order in which they come
 mod batch; // .. of a group of them
 mod scope; // .. of tasks that borrow
 mod map; // .. of the items of an iterator
@@ -222,19 +223,21 @@ mod stats; // figures that add up
 
 #[cfg(feature = "tokio")]
 pub use async_pool::{
-    AsyncFnPool, AsyncPermit, AsyncPool, FromStream, Map, OnTokio, PullError, Source, from_stream,
+    AsyncFnPool, AsyncMap, AsyncPermit, AsyncPool, FromStream, OnTokio, Source, from_stream,
 };
 pub use batch::Batch;
 pub use builder::{Builder, OnThreads, WhenFull, Workers};
 pub use control::Control;
 pub use error::{
-    AcquireError, BuildError, CallError, JoinError, NoSuchShard, PrestartError, Refused,
-    ReopenError, ResizeError, ShardErrors, StillRunning, SubmitError, TaskPanic,
+    AcquireError, BuildError, CallError, ForEachError, JoinError, NoSuchShard, PrestartError,
+    Refused, ReopenError, ResizeError, ShardErrors, StillRunning, SubmitError, TaskError,
+    TaskPanic,
 };
 pub use fn_pool::FnPool;
 pub use global::{global, spawn, submit};
 pub use growth::Growth;
 pub use handle::{JoinHandle, is_cancelled};
+pub use map::{Map, ScopedMap, Unordered};
 pub use multi::{Balance, Multi, Shard};
 pub use permit::Permit;
 pub use pool::Pool;

@@ -1,30 +1,38 @@
-//! `map` and `for_each`: the items of an iterator through a pool, lazily and in bounded memory.
+//! `map`, `for_each` and their `try_` forms: the items of an iterator through a pool of threads.
 
-use std::collections::VecDeque;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+mod mapping; // how items are pulled, started and waited for
+mod scoped; // the same on a scope
+
+use std::fmt;
+use std::iter::FusedIterator;
+use std::panic::Location;
 use std::sync::Arc;
 
-use crate::error::{JoinError, SubmitError, TaskPanic};
+use self::mapping::Host;
+use crate::engine::Patience;
+use crate::error::{ForEachError, JoinError, Refused, TaskError};
 use crate::handle::JoinHandle;
 use crate::pool::Pool;
-use crate::scope::{Scope, ScopedHandle};
 
-/// More than this is never in flight, however large the pool: results wait in order of input, so
-/// that a slow item holds back as many.
-const WIDEST: usize = 4096;
+pub(crate) use self::mapping::Mapping;
+pub use self::scoped::ScopedMap;
 
 impl Pool {
-    /// Runs `function` on every item, on the workers, and yields the outcomes in the order of the
-    /// input. Lazy: items are pulled from the input on the calling thread, only as many as queue and
-    /// capacity hold together (and at most 4096), so that an endless input is no problem. The input
+    /// Runs `function` on every item, on the workers, and yields the outcomes in the order of the input,
+    /// or as they come with [`unordered`](Map::unordered).
+    ///
+    /// The iterator is lazy. It pulls items on the thread that calls `next`, when there is a place for them
+    /// in the pool and fewer than [`window`](Map::window) items are in flight. It waits for a place whatever
+    /// [`Builder::when_full`](crate::Builder::when_full) says. So an endless input is no problem. The input
     /// may borrow; the items and the function are `'static`. On a scope they may borrow, too: see
-    /// [`Scope::map`].
+    /// [`Scope::map`](crate::Scope::map).
     ///
-    /// An outcome is an error if the function panicked on that item, or it was
-    /// [discarded](crate::Control::discard); the others go on. To take the next outcome waits for it.
+    /// `next` blocks until the outcome is available. An outcome is an error if the function panicked on that
+    /// item, or the item was [discarded](crate::Control::discard); the others go on. If the pool is closed
+    /// before the end of the input, the outcomes of all items that were pulled come first, then one last
+    /// `Err(JoinError::Refused(Refused::Closed))`, and then `None`.
     ///
-    /// Dropped early, the iterator cancels what nobody has begun with. If the pool is closed meanwhile,
-    /// the calling thread runs the function on the items that are left.
+    /// Dropped early, the iterator cancels the items that have not started.
     ///
     /// # Examples
     ///
@@ -33,29 +41,104 @@ impl Pool {
     /// let squares: Vec<u64> = pool.map(1.., |number| number * number).flatten().take(5).collect();
     /// assert_eq!(squares, [1, 4, 9, 16, 25]);
     /// ```
+    ///
+    /// A function that returns a `Result`: the first error in the order of the input ends it.
+    ///
+    /// ```
+    /// # let pool = formic::Pool::new(4);
+    /// let texts = ["1", "2", "3"];
+    /// let numbers: Result<Vec<u32>, Box<dyn std::error::Error>> =
+    ///     pool.map(texts, |text| text.parse::<u32>()).map(|outcome| Ok(outcome??)).collect();
+    /// assert_eq!(numbers?, [1, 2, 3]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[track_caller]
     #[doc(alias = "par_bridge")]
     #[doc(alias = "buffered")]
-    pub fn map<I, R>(
-        &self,
-        input: I,
-        function: impl Fn(I::Item) -> R + Send + Sync + 'static,
-    ) -> impl Iterator<Item = Result<R, JoinError>>
+    #[doc(alias = "par_iter")]
+    pub fn map<I, F, R>(&self, input: I, function: F) -> Map<I::IntoIter, F, R>
     where
         I: IntoIterator,
         I::Item: Send + 'static,
+        F: Fn(I::Item) -> R + Send + Sync + 'static,
         R: Send + 'static,
     {
-        Map::new(self.clone(), window(self), input.into_iter(), Arc::new(function))
+        let work = (input.into_iter(), function);
+        Map(Mapping::new(self.clone(), window(self), work, Location::caller()))
     }
 
-    /// Runs `function` on every item, on the workers, and returns when all of them have ended. The
-    /// items and the function may borrow. Items are pulled on the calling thread, as by
-    /// [`map`](Pool::map). An item that the pool refuses is run by the calling thread.
+    /// Runs `function` on every item, on the workers, and collects the values in the order of the input.
+    /// Blocks until that is done.
     ///
-    /// # Panics
+    /// After the first error, panic or cancelled item it pulls no more items, cancels those that have not
+    /// started, and waits for those that run.
     ///
-    /// With the first panic of `function`, after everything that was begun has ended; no more items
-    /// are pulled after it was noticed.
+    /// # Errors
+    ///
+    /// [`TaskError`]: the failure of the lowest index, with that index.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = formic::Pool::new(4);
+    /// let numbers = pool.try_map(["1", "2", "3"], |text| text.parse::<u32>())?;
+    /// assert_eq!(numbers, [1, 2, 3]);
+    ///
+    /// let error = pool.try_map(["1", "two", "3"], |text| text.parse::<u32>()).unwrap_err();
+    /// assert_eq!(error.index(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[track_caller]
+    #[doc(alias = "errgroup")]
+    #[doc(alias = "try_collect")]
+    pub fn try_map<I, F, V, E>(&self, input: I, function: F) -> Result<Vec<V>, TaskError<E>>
+    where
+        I: IntoIterator,
+        I::Item: Send + 'static,
+        F: Fn(I::Item) -> Result<V, E> + Send + Sync + 'static,
+        V: Send + 'static,
+        E: Send + 'static,
+    {
+        let mut values = InOrder::default();
+        let Map(mapping) = self.map(input, function);
+        mapping.try_each(call, |index, value| values.put(index, value))?;
+        Ok(values.into_vec())
+    }
+
+    /// As [`try_map`](Pool::try_map), for a function without a value.
+    ///
+    /// # Errors
+    ///
+    /// [`TaskError`]: the failure of the lowest index, with that index.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = formic::Pool::new(4);
+    /// let even = |number: u32| if number % 2 == 0 { Ok(()) } else { Err("odd") };
+    /// pool.try_for_each([2, 4, 6], even)?;
+    /// assert_eq!(pool.try_for_each([2, 3, 5], even).unwrap_err().index(), 1);
+    /// # Ok::<(), formic::TaskError<&str>>(())
+    /// ```
+    #[track_caller]
+    pub fn try_for_each<I, F, E>(&self, input: I, function: F) -> Result<(), TaskError<E>>
+    where
+        I: IntoIterator,
+        I::Item: Send + 'static,
+        F: Fn(I::Item) -> Result<(), E> + Send + Sync + 'static,
+        E: Send + 'static,
+    {
+        let Map(mapping) = self.map(input, function);
+        mapping.try_each(call, |_, ()| ())
+    }
+
+    /// Runs `function` on every item, on the workers, and returns when all of them have ended. The items
+    /// and the function may borrow. Items are pulled on the calling thread, as by [`map`](Pool::map).
+    ///
+    /// # Errors
+    ///
+    /// [`ForEachError`]: the function panicked, or the pool was closed before the end of the items. A panic
+    /// costs one item: the others run.
     ///
     /// # Examples
     ///
@@ -66,189 +149,194 @@ impl Pool {
     /// let (words, letters) = (["one", "two", "three"], AtomicU64::new(0));
     /// pool.for_each(&words, |word| {
     ///     letters.fetch_add(word.len() as u64, Ordering::Relaxed);
-    /// });
+    /// })?;
     /// assert_eq!(letters.into_inner(), 11);
+    /// # Ok::<(), formic::ForEachError>(())
     /// ```
+    #[track_caller]
     #[doc(alias = "WaitGroup")]
-    pub fn for_each<I>(&self, items: I, function: impl Fn(I::Item) + Sync)
+    pub fn for_each<I, F>(&self, items: I, function: F) -> Result<(), ForEachError>
     where
         I: IntoIterator,
         I::Item: Send,
+        F: Fn(I::Item) + Sync,
     {
-        self.scope(|scope| scope.for_each(items, &function));
+        let origin = Location::caller();
+        self.scope(|scope| scope.for_each_from(items, &function, origin))
     }
 }
 
-impl<'scope> Scope<'scope, '_> {
-    /// As [`Pool::map`], but the items, the function and the results may borrow from outside of the
-    /// scope.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let pool = formic::Pool::new(4);
-    /// let words = ["one".to_owned(), "two".to_owned()];
-    /// let first: Vec<&str> =
-    ///     pool.scope(|scope| scope.map(&words, |word| &word[..1]).flatten().collect());
-    /// assert_eq!(first, ["o", "t"]);
-    /// ```
-    pub fn map<I, R>(
-        &'scope self,
-        input: I,
-        function: impl Fn(I::Item) -> R + Send + Sync + 'scope,
-    ) -> impl Iterator<Item = Result<R, JoinError>>
-    where
-        I: IntoIterator,
-        I::Item: Send + 'scope,
-        R: Send + 'scope,
-    {
-        Map::new(self, window(self.pool()), input.into_iter(), Arc::new(function))
-    }
-
-    /// As [`Pool::for_each`], beside other tasks of the scope.
-    ///
-    /// # Panics
-    ///
-    /// As [`Pool::for_each`].
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::sync::atomic::{AtomicUsize, Ordering};
-    ///
-    /// let pool = formic::Pool::new(4);
-    /// let (words, letters) = (["one", "two", "three"], AtomicUsize::new(0));
-    /// pool.scope(|scope| {
-    ///     scope.for_each(&words, |word| drop(letters.fetch_add(word.len(), Ordering::Relaxed)));
-    /// });
-    /// assert_eq!(letters.into_inner(), 11);
-    /// ```
-    pub fn for_each<I, F>(&'scope self, items: I, function: F)
-    where
-        I: IntoIterator,
-        I::Item: Send + 'scope,
-        F: Fn(I::Item) + Send + Sync + 'scope,
-    {
-        for outcome in self.map(items, function) {
-            if let Err(error @ JoinError::Panicked(_)) = outcome {
-                error.resume();
-            }
-        }
-    }
-}
-
-/// How many items may be in flight.
+/// How many items may be in flight: so many that each worker has its next one when it ends one.
 fn window(pool: &Pool) -> usize {
-    pool.places().clamp(1, WIDEST)
+    pool.capacity().saturating_mul(2)
 }
 
-/// Where the items are run.
-trait Host<'a, R> {
-    type Handle;
-
-    /// Starts a task, or gives it back. Waits for a place if `wait` says so.
-    fn start(&self, task: Task<'a, R>, wait: bool) -> Result<Self::Handle, Task<'a, R>>;
-
-    fn join(handle: Self::Handle) -> Result<R, JoinError>;
+/// The task for an item.
+fn call<I, F: Fn(I) -> R, R>(function: Arc<F>, item: I) -> impl FnOnce() -> R + use<I, F, R> {
+    move || function(item)
 }
 
-type Task<'a, R> = Box<dyn FnOnce() -> R + Send + 'a>;
-
-impl<R: Send + 'static> Host<'static, R> for Pool {
-    type Handle = JoinHandle<R>;
-
-    fn start(&self, task: Task<'static, R>, wait: bool) -> Result<JoinHandle<R>, Task<'static, R>> {
-        let handle = if wait { self.spawn(task) } else { self.try_spawn(task) };
-        handle.map(JoinHandle::cancel_on_drop).map_err(SubmitError::into_task)
-    }
-
-    fn join(handle: JoinHandle<R>) -> Result<R, JoinError> {
-        handle.join()
-    }
-}
-
-impl<'scope, R: Send + 'scope> Host<'scope, R> for &'scope Scope<'scope, '_> {
-    type Handle = ScopedHandle<'scope, R>;
-
-    fn start(&self, task: Task<'scope, R>, wait: bool) -> Result<Self::Handle, Task<'scope, R>> {
-        let handle = if wait { self.spawn(task) } else { self.try_spawn(task) };
-        handle.map(ScopedHandle::cancel_on_drop).map_err(SubmitError::into_task)
-    }
-
-    fn join(handle: ScopedHandle<'scope, R>) -> Result<R, JoinError> {
-        handle.join()
-    }
-}
-
-/// The outcomes of a function on the items of an iterator, in order.
-struct Map<'a, H: Host<'a, R>, I: Iterator, R> {
-    host: H,
-    window: usize,
-    input: I,
-    function: Arc<dyn Fn(I::Item) -> R + Send + Sync + 'a>,
-    in_flight: VecDeque<H::Handle>,
-    /// What there was no place for; it is tried again first.
-    refused: Option<Task<'a, R>>,
-}
-
-impl<'a, H, I, R> Map<'a, H, I, R>
+impl<J, R> Host<J, JoinHandle<R>> for Pool
 where
-    H: Host<'a, R>,
-    I: Iterator,
-    I::Item: Send + 'a,
-    R: 'a,
+    J: FnOnce() -> R + Send + 'static,
+    R: Send + 'static,
 {
-    fn new(
-        host: H,
-        window: usize,
-        input: I,
-        function: Arc<dyn Fn(I::Item) -> R + Send + Sync + 'a>,
-    ) -> Self {
-        Map { host, window, input, function, in_flight: VecDeque::new(), refused: None }
+    fn pool(&self) -> &Pool {
+        self
     }
 
-    /// Starts as many items as may be in flight and find a place.
-    fn fill(&mut self) {
-        while self.in_flight.len() < self.window {
-            let Some(task) = self.refused.take().or_else(|| self.pull()) else { return };
-            // Whoever has something to wait for does not wait for a place.
-            match self.host.start(task, self.in_flight.is_empty()) {
-                Ok(handle) => self.in_flight.push_back(handle),
-                Err(task) => {
-                    self.refused = Some(task);
-                    return;
-                }
-            }
-        }
-    }
-
-    fn pull(&mut self) -> Option<Task<'a, R>> {
-        let item = self.input.next()?;
-        let function = Arc::clone(&self.function);
-        Some(Box::new(move || function(item)))
+    fn start(&self, task: J, origin: &'static Location<'static>) -> Result<JoinHandle<R>, Refused> {
+        let spawned = self.spawn_from(task, Patience::Until(None), origin);
+        spawned.map(JoinHandle::cancel_on_drop).map_err(|error| error.reason())
     }
 }
 
-impl<'a, H, I, R> Iterator for Map<'a, H, I, R>
+/// Values that come in any order.
+pub(crate) struct InOrder<V>(Vec<Option<V>>);
+
+impl<V> Default for InOrder<V> {
+    fn default() -> Self {
+        InOrder(Vec::new())
+    }
+}
+
+impl<V> InOrder<V> {
+    pub(crate) fn put(&mut self, index: usize, value: V) {
+        if index >= self.0.len() {
+            self.0.resize_with(index + 1, || None);
+        }
+        self.0[index] = Some(value);
+    }
+
+    pub(crate) fn into_vec(self) -> Vec<V> {
+        self.0.into_iter().flatten().collect()
+    }
+}
+
+/// The outcomes of [`Pool::map`]: an iterator, which holds a handle to the pool and nothing borrowed of it.
+///
+/// # Examples
+///
+/// ```
+/// use formic::{Map, Pool};
+///
+/// fn lengths(pool: &Pool, words: Vec<String>) -> Map<std::vec::IntoIter<String>, fn(String) -> usize, usize> {
+///     pool.map(words, |word| word.len())
+/// }
+///
+/// let pool = Pool::new(2);
+/// let lengths: Vec<usize> = lengths(&pool, vec!["one".into(), "three".into()]).flatten().collect();
+/// assert_eq!(lengths, [3, 5]);
+/// ```
+#[must_use = "an iterator does nothing until it is asked for items"]
+pub struct Map<I, F, R>(Mapping<Pool, JoinHandle<R>, I, F>);
+
+impl<I, F, R> Map<I, F, R> {
+    /// How many items may be in flight at once: started or queued, or with an outcome that has not been
+    /// taken. The default is twice the capacity of the pool. This bounds the memory of one map; `0` counts
+    /// as `1`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::cell::Cell;
+    ///
+    /// let (pool, pulled) = (formic::Pool::new(4), Cell::new(0));
+    /// let input = (1..).inspect(|_| pulled.set(pulled.get() + 1));
+    /// let first = pool.map(input, |number: u64| number).window(3).next();
+    /// assert_eq!(first.expect("there is one")?, 1);
+    /// assert_eq!(pulled.get(), 3);
+    /// # Ok::<(), formic::JoinError>(())
+    /// ```
+    #[doc(alias = "buffer")]
+    pub fn window(mut self, items: usize) -> Self {
+        self.0.set_window(items);
+        self
+    }
+
+    /// Yields outcomes as they come, each with the index of its item, so that a slow item does not hold back
+    /// the others. May be called at any time.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = formic::Pool::new(4);
+    /// let words = ["one", "two", "three"];
+    /// for (index, outcome) in pool.map(words, |word| word.len()).unordered() {
+    ///     assert_eq!(outcome?, words[index].len());
+    /// }
+    /// # Ok::<(), formic::JoinError>(())
+    /// ```
+    #[doc(alias = "buffer_unordered")]
+    pub fn unordered(self) -> Unordered<Self> {
+        Unordered(Map(self.0.unordered()))
+    }
+}
+
+impl<I, F, R> Iterator for Map<I, F, R>
 where
-    H: Host<'a, R>,
     I: Iterator,
-    I::Item: Send + 'a,
-    R: 'a,
+    I::Item: Send + 'static,
+    F: Fn(I::Item) -> R + Send + Sync + 'static,
+    R: Send + 'static,
 {
     type Item = Result<R, JoinError>;
 
-    /// Waits for the next outcome in the order of the input.
+    /// Blocks until the next outcome in the order of the input is available.
     fn next(&mut self) -> Option<Self::Item> {
-        self.fill();
-        match self.in_flight.pop_front() {
-            Some(handle) => Some(H::join(handle)),
-            None => self.refused.take().map(run_here),
-        }
+        self.0.next(call).map(|(_, outcome)| outcome)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.0.size_hint()
     }
 }
 
-fn run_here<R>(task: Task<'_, R>) -> Result<R, JoinError> {
-    let outcome = catch_unwind(AssertUnwindSafe(task));
-    outcome.map_err(|payload| JoinError::Panicked(TaskPanic::caught(payload, None)))
+impl<I, F, R> FusedIterator for Map<I, F, R> where Self: Iterator {}
+
+impl<I, F, R> fmt::Debug for Map<I, F, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Map").finish_non_exhaustive()
+    }
 }
+
+/// The outcomes of a map as they come, each with the index of its item. Made by [`Map::unordered`] and its
+/// like on scopes and pools of futures.
+///
+/// # Examples
+///
+/// ```
+/// let pool = formic::Pool::new(2);
+/// let mut squares: Vec<(usize, u32)> = pool
+///     .map([3, 1, 2], |number: u32| number * number)
+///     .unordered()
+///     .map(|(index, outcome)| Ok((index, outcome?)))
+///     .collect::<Result<_, formic::JoinError>>()?;
+/// squares.sort();
+/// assert_eq!(squares, [(0, 9), (1, 1), (2, 4)]);
+/// # Ok::<(), formic::JoinError>(())
+/// ```
+#[must_use = "it does nothing until it is asked for items"]
+#[derive(Debug)]
+pub struct Unordered<M>(pub(crate) M);
+
+impl<I, F, R> Iterator for Unordered<Map<I, F, R>>
+where
+    I: Iterator,
+    I::Item: Send + 'static,
+    F: Fn(I::Item) -> R + Send + Sync + 'static,
+    R: Send + 'static,
+{
+    type Item = (usize, Result<R, JoinError>);
+
+    /// Blocks until the next outcome is available.
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.0.next(call)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.0.0.size_hint()
+    }
+}
+
+impl<I, F, R> FusedIterator for Unordered<Map<I, F, R>> where Self: Iterator {}

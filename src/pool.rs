@@ -247,7 +247,21 @@ impl Pool {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        let parcel = Parcel::new(self.engine(), task, Location::caller());
+        self.spawn_from(task, patience, Location::caller())
+    }
+
+    /// As [`Pool::spawn_with`], for a task that was submitted elsewhere.
+    pub(crate) fn spawn_from<F, T>(
+        &self,
+        task: F,
+        patience: Patience,
+        origin: &'static Location<'static>,
+    ) -> Result<JoinHandle<T>, SubmitError<F>>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let parcel = Parcel::new(self.engine(), task, origin);
         let errand = Task::errand(Spawned(Slip::new(&parcel)));
         if let Err((_errand, refused)) = self.engine().submit_or_run(errand, patience) {
             // Nobody else knows of the parcel, so what was packed is in it.
@@ -258,14 +272,32 @@ impl Pool {
         Ok(JoinHandle::new(parcel))
     }
 
-    /// Submits a task that was made elsewhere.
-    pub(crate) fn submit_task(&self, task: Task) -> Result<(), (Task, Refused)> {
-        self.engine().submit_or_run(task, self.shared.patience())
+    /// Runs a task that may have been refused: on a worker, or on the calling thread if the pool does not
+    /// take it.
+    pub(crate) fn submit_or_run(&self, task: Task) {
+        if let Err((task, _)) = self.engine().submit_or_run(task, self.patience()) {
+            self.engine().run_here(task);
+        }
     }
 
-    /// How many tasks have a place at once, running and queued.
-    pub(crate) fn places(&self) -> usize {
-        self.capacity().saturating_add(self.engine().queue())
+    /// As [`Pool::submit_or_run`], with a handle to the result.
+    pub(crate) fn spawn_or_run<F, T>(
+        &self,
+        task: F,
+        origin: &'static Location<'static>,
+    ) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let parcel = Parcel::new(self.engine(), task, origin);
+        self.submit_or_run(Task::errand(Spawned(Slip::new(&parcel))));
+        JoinHandle::new(parcel)
+    }
+
+    /// Why the pool, which is closed, refuses tasks.
+    pub(crate) fn refusal(&self) -> Refused {
+        self.engine().refusal()
     }
 
     /// A group of tasks, whose outcomes come in order of completion or of spawning. Costs nothing until

@@ -30,8 +30,9 @@ use self::drawer::{Drawer, Empty, Unfilled};
 use self::latch::{Latch, Latched};
 use self::tasks::Tasks;
 use crate::engine::task::Task;
-use crate::engine::{self, Joinable};
+use crate::engine::{self, Patience};
 use crate::error::{JoinError, SubmitError, TaskPanic};
+use crate::handle::JoinHandle;
 use crate::pool::Pool;
 
 pub use self::handle::ScopedHandle;
@@ -45,8 +46,8 @@ pub use self::handle::ScopedHandle;
 /// let mut halves = [0, 0];
 /// let (left, right) = halves.split_at_mut(1);
 /// pool.scope(|scope| {
-///     scope.submit(|| left[0] = 1).expect("the pool is open");
-///     scope.submit(|| right[0] = 2).expect("the pool is open");
+///     scope.submit(|| left[0] = 1);
+///     scope.submit(|| right[0] = 2);
 /// });
 /// assert_eq!(halves, [1, 2]);
 /// ```
@@ -65,8 +66,9 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Pool {
     /// Runs `body` with a scope on which tasks can be started that borrow from the caller's stack.
-    /// Returns when all of them have ended. A worker that waits here runs what nobody has begun with,
-    /// so that scopes inside scopes work with one worker, too.
+    /// Returns when all of them have ended. Tasks start in the order in which they were submitted. A worker
+    /// that waits here runs tasks of the scope that have not started, ahead of older tasks in the queue, so
+    /// that scopes inside scopes work with one worker, too.
     ///
     /// # Panics
     ///
@@ -80,7 +82,7 @@ impl Pool {
     /// let mut numbers = vec![1, 2, 3, 4];
     /// pool.scope(|scope| {
     ///     for number in &mut numbers {
-    ///         scope.submit(move || *number *= 10).expect("the pool is open");
+    ///         scope.submit(move || *number *= 10);
     ///     }
     /// });
     /// assert_eq!(numbers, [10, 20, 30, 40]);
@@ -92,7 +94,7 @@ impl Pool {
     /// let pool = formic::Pool::new(1);
     /// pool.scope(|scope| {
     ///     let inside = 1;
-    ///     scope.submit(|| println!("{}", &inside)).unwrap();
+    ///     scope.submit(|| println!("{}", &inside));
     /// });
     /// ```
     ///
@@ -102,7 +104,7 @@ impl Pool {
     /// let pool = formic::Pool::new(1);
     /// let mut number = 1;
     /// pool.scope(|scope| {
-    ///     scope.submit(|| println!("{number}")).unwrap();
+    ///     scope.submit(|| println!("{number}"));
     ///     number = 2;
     /// });
     /// ```
@@ -112,7 +114,7 @@ impl Pool {
     /// ```compile_fail
     /// let pool = formic::Pool::new(1);
     /// let number = 1;
-    /// let handle = pool.scope(|scope| scope.spawn(|| number).unwrap());
+    /// let handle = pool.scope(|scope| scope.spawn(|| number));
     /// handle.join().unwrap();
     /// ```
     ///
@@ -129,7 +131,7 @@ impl Pool {
     /// ```compile_fail,E0277
     /// let pool = formic::Pool::new(1);
     /// let number = std::rc::Rc::new(1);
-    /// pool.scope(|scope| scope.submit(|| println!("{number}")).unwrap());
+    /// pool.scope(|scope| scope.submit(|| println!("{number}")));
     /// ```
     #[doc(alias = "scoped")]
     pub fn scope<'env, T>(
@@ -153,12 +155,11 @@ impl Pool {
 }
 
 impl<'scope> Scope<'scope, '_> {
-    /// Runs a closure that may borrow from outside of the scope. Waits for a place as
-    /// [`Pool::submit`] does.
+    /// Runs a closure that may borrow from outside of the scope. If the pool has no place for it, does what
+    /// [`Builder::when_full`](crate::Builder::when_full) says: by default it waits for one.
     ///
-    /// # Errors
-    ///
-    /// As [`Pool::submit`]: the closure comes back.
+    /// Cannot fail. If the pool refuses the closure, because it is closed, has no worker, or is full and
+    /// refuses then, the calling thread runs it: it waits for the scope anyway.
     ///
     /// # Examples
     ///
@@ -170,37 +171,30 @@ impl<'scope> Scope<'scope, '_> {
     /// pool.scope(|scope| {
     ///     for number in 1..=10 {
     ///         let sum = &sum;
-    ///         let add = move || drop(sum.fetch_add(number, Ordering::Relaxed));
-    ///         scope.submit(add).expect("the pool is open");
+    ///         scope.submit(move || drop(sum.fetch_add(number, Ordering::Relaxed)));
     ///     }
     /// });
     /// assert_eq!(sum.into_inner(), 55);
     /// ```
     #[track_caller]
-    pub fn submit<F>(&'scope self, task: F) -> Result<(), SubmitError<F>>
+    pub fn submit<F>(&'scope self, task: F)
     where
         F: FnOnce() + Send + 'scope,
     {
+        let origin = Location::caller();
         let Some(latch) = &self.latch else {
-            return self.start(task, None, true, |task| task()).map(drop);
+            let handle = self.pool.spawn_or_run(without_lifetime(Box::new(task)), origin);
+            return self.remember(handle, None);
         };
-        let latched = Latched { task, hold: latch.hold(), origin: Location::caller() };
+        let latched = Latched { task, hold: latch.hold(), origin };
         // SAFETY: the task is called or dropped before `'scope` ends, because `Pool::scope` waits for
         // the latch, which the task lets go of after everything else.
         let task = unsafe { Task::borrowing(latched) };
-        self.pool.submit_task(task).map_err(|(task, refused)| {
-            // SAFETY: the pool gives back the task that it was given, made from a `Latched<F>`.
-            let latched = unsafe { task.into_errand::<Latched<F>>() };
-            SubmitError::new(latched.task, refused)
-        })
+        self.pool.submit_or_run(task);
     }
 
     /// Runs a closure that may borrow from outside of the scope, and returns a handle to its result,
-    /// which may borrow as well. Waits for a place as [`Pool::spawn`] does.
-    ///
-    /// # Errors
-    ///
-    /// As [`Pool::spawn`]: the closure comes back.
+    /// which may borrow as well. Waits for a place and cannot fail, as [`submit`](Scope::submit).
     ///
     /// # Examples
     ///
@@ -208,18 +202,21 @@ impl<'scope> Scope<'scope, '_> {
     /// let pool = formic::Pool::new(2);
     /// let text = String::from("two words");
     /// let first = pool.scope(|scope| {
-    ///     let handle = scope.spawn(|| text.split(' ').next()).expect("the pool is open");
-    ///     handle.join().expect("it does not panic")
+    ///     scope.spawn(|| text.split(' ').next()).join().expect("it does not panic")
     /// });
     /// assert_eq!(first, Some("two"));
     /// ```
     #[track_caller]
-    pub fn spawn<F, T>(&'scope self, task: F) -> Result<ScopedHandle<'scope, T>, SubmitError<F>>
+    pub fn spawn<F, T>(&'scope self, task: F) -> ScopedHandle<'scope, T>
     where
         F: FnOnce() -> T + Send + 'scope,
         T: Send + 'scope,
     {
-        self.spawn_with(task, true)
+        let origin = Location::caller();
+        let (drawer, run) = fill_drawer(origin);
+        let whole = without_lifetime(Box::new(move || run(task)));
+        let handle = self.pool.spawn_or_run(whole, origin);
+        self.hand_out(handle, drawer)
     }
 
     /// As [`spawn`](Scope::spawn), but never waits and never runs the closure here.
@@ -249,86 +246,95 @@ impl<'scope> Scope<'scope, '_> {
         F: FnOnce() -> T + Send + 'scope,
         T: Send + 'scope,
     {
-        self.spawn_with(task, false)
+        self.spawn_from(task, Patience::None, Location::caller())
     }
 
-    #[track_caller]
-    fn spawn_with<F, T>(
+    /// Starts a task, or gives it back.
+    pub(crate) fn spawn_from<F, T>(
         &'scope self,
         task: F,
-        wait: bool,
+        patience: Patience,
+        origin: &'static Location<'static>,
     ) -> Result<ScopedHandle<'scope, T>, SubmitError<F>>
     where
         F: FnOnce() -> T + Send + 'scope,
         T: Send + 'scope,
     {
-        let drawer = Drawer::new();
-        let (slip, origin) = (Unfilled(Arc::clone(&drawer)), Location::caller());
-        let run =
-            move |task: F| {
-                let outcome = catch_unwind(AssertUnwindSafe(task));
-                let panicked = outcome.is_err();
-                slip.fill(outcome.map_err(|payload| {
-                    JoinError::Panicked(TaskPanic::caught(payload, Some(origin)))
-                }));
-                if panicked {
-                    // The pool is to count it as such. What it carried is in the drawer.
-                    resume_unwind(Box::new(()));
-                }
-            };
-        let ours: Arc<dyn Empty + 'scope> = Arc::clone(&drawer) as _;
-        // SAFETY: only the lifetime changes. The scope empties the drawer before it returns, and what
-        // is left then is an empty drawer, which has nothing of `'scope` in it.
-        let ours: Arc<dyn Empty + 'static> = unsafe { std::mem::transmute(ours) };
-        let parcel = self.start(task, Some(ours), wait, run)?;
-        Ok(ScopedHandle::new(drawer, parcel))
-    }
-
-    pub(crate) fn pool(&self) -> &Pool {
-        self.pool
-    }
-
-    /// Gives a task to the pool, to be run by `run`, and remembers it.
-    #[track_caller]
-    fn start<F: Send + 'scope>(
-        &'scope self,
-        task: F,
-        drawer: Option<Arc<dyn Empty>>,
-        wait: bool,
-        run: impl FnOnce(F) + Send + 'scope,
-    ) -> Result<Option<Arc<dyn Joinable<()>>>, SubmitError<F>> {
         // The task is in the middle, so that it can be given back if it is refused.
         let shared = Arc::new(Mutex::new(Some(task)));
         let inside = Arc::clone(&shared);
-        let whole: Box<dyn FnOnce() + Send + 'scope> = Box::new(move || {
+        let (drawer, run) = fill_drawer(origin);
+        let whole = without_lifetime(Box::new(move || {
             let task = locked(&inside).take();
             drop(inside);
             if let Some(task) = task {
                 run(task);
             }
-        });
-        // SAFETY: only the lifetime changes. The closure is gone before `'scope` ends, because
-        // `Pool::scope` waits until it was consumed or dropped: see the head of this file. A closure
-        // that is refused is dropped below.
-        let whole: Box<dyn FnOnce() + Send + 'static> = unsafe { std::mem::transmute(whole) };
-        let spawned = if wait { self.pool.spawn(whole) } else { self.pool.try_spawn(whole) };
-        match spawned {
-            Ok(handle) => {
-                let parcel = handle.parcel();
-                self.remember(handle, drawer);
-                Ok(parcel)
-            }
-            Err(error) => {
-                let reason = error.reason();
-                let task = locked(&shared).take();
-                drop(error);
-                match task {
-                    Some(task) => Err(SubmitError::new(task, reason)),
-                    None => Ok(None),
-                }
-            }
+        }));
+        let error = match self.pool.spawn_from(whole, patience, origin) {
+            Ok(handle) => return Ok(self.hand_out(handle, drawer)),
+            Err(error) => error,
+        };
+        let (reason, task) = (error.reason(), locked(&shared).take());
+        drop(error);
+        match task {
+            Some(task) => Err(SubmitError::new(task, reason)),
+            None => unreachable!("a task that was refused has not run"),
         }
     }
+
+    /// Remembers a task, and makes the handle to its result.
+    fn hand_out<T: Send + 'scope>(
+        &'scope self,
+        handle: JoinHandle<()>,
+        drawer: Arc<Drawer<T>>,
+    ) -> ScopedHandle<'scope, T> {
+        let parcel = handle.parcel();
+        let ours: Arc<dyn Empty + 'scope> = Arc::clone(&drawer) as _;
+        // SAFETY: only the lifetime changes. The scope empties the drawer before it returns, and what
+        // is left then is an empty drawer, which has nothing of `'scope` in it.
+        let ours: Arc<dyn Empty + 'static> = unsafe { std::mem::transmute(ours) };
+        self.remember(handle, Some(ours));
+        ScopedHandle::new(drawer, parcel)
+    }
+
+    pub(crate) fn pool(&self) -> &Pool {
+        self.pool
+    }
+}
+
+/// A drawer, and what runs a task so that its result lies there afterwards.
+fn fill_drawer<F, T>(
+    origin: &'static Location<'static>,
+) -> (Arc<Drawer<T>>, impl FnOnce(F) + use<F, T>)
+where
+    F: FnOnce() -> T,
+{
+    let drawer = Drawer::new();
+    let slip = Unfilled(Arc::clone(&drawer));
+    let run = move |task: F| {
+        let outcome = catch_unwind(AssertUnwindSafe(task));
+        let panicked = outcome.is_err();
+        slip.fill(
+            outcome
+                .map_err(|payload| JoinError::Panicked(TaskPanic::caught(payload, Some(origin)))),
+        );
+        if panicked {
+            // The pool is to count it as such. What it carried is in the drawer.
+            resume_unwind(Box::new(()));
+        }
+    };
+    (drawer, run)
+}
+
+/// A task as the pool takes it.
+fn without_lifetime<'scope>(
+    task: Box<dyn FnOnce() + Send + 'scope>,
+) -> Box<dyn FnOnce() + Send + 'static> {
+    // SAFETY: only the lifetime changes. The closure is gone before `'scope` ends, because `Pool::scope`
+    // waits until it was consumed or dropped: see the head of this file. Each caller gives the closure to the
+    // pool and remembers its handle, or drops the closure at once because it was refused.
+    unsafe { std::mem::transmute(task) }
 }
 
 impl fmt::Debug for Scope<'_, '_> {

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 
 use common::on_tokio::{Stop, drained, hushed, on, on_both, small, soon};
 use common::poll_once;
-use formic::{JoinError, JoinHandle, PullError, Refused, from_stream};
+use formic::{ForEachError, JoinError, JoinHandle, Refused, from_stream};
 use futures_util::stream::{self, FuturesUnordered, StreamExt};
 use tokio::task::yield_now;
 
@@ -156,7 +156,7 @@ fn a_panic_costs_one_item() {
             }
         });
         let error = each.await.unwrap_err();
-        let PullError::Panicked { items, .. } = error else { panic!("{error:?}") };
+        let ForEachError::Panicked { items, .. } = error else { panic!("{error:?}") };
         assert_eq!((items, flight.landed()), (60, 240));
         assert_eq!(drained(&pool).await.panicked, 0);
     });
@@ -175,10 +175,10 @@ fn a_pool_that_is_closed_takes_no_more_items() {
         pool.close();
         stop.open();
         let outcome = each.await.unwrap();
-        assert!(matches!(outcome, Err(PullError::Refused(Refused::Closed))), "{outcome:?}");
+        assert!(matches!(outcome, Err(ForEachError::Refused(Refused::Closed))), "{outcome:?}");
         assert_eq!(drained(&pool).await.panicked, 0);
         let outcome = pool.for_each(0..3, |_| async {}).await;
-        assert!(matches!(outcome, Err(PullError::Refused(Refused::Closed))), "{outcome:?}");
+        assert!(matches!(outcome, Err(ForEachError::Refused(Refused::Closed))), "{outcome:?}");
     });
 }
 
@@ -206,7 +206,7 @@ fn a_pull_that_is_discarded_before_it_has_a_place_ends_and_says_so() {
         let pulled = tokio::spawn(async move { its.for_each(0..10, |_| async {}).await });
         soon("it waits for a place", || pool.queued() == 1).await;
         assert_eq!(pool.discard(), 1);
-        assert!(matches!(pulled.await.unwrap(), Err(PullError::Refused(_))));
+        assert!(matches!(pulled.await.unwrap(), Err(ForEachError::Cancelled { .. })));
         stop.open();
         drained(&pool).await;
     });
@@ -381,7 +381,7 @@ fn a_source_that_panics_ends_nothing_but_itself() {
         let pool = hushed(3, 0);
         let broken = || (0..100).inspect(|number| assert!(*number != 50, "the source"));
         let outcome = pool.for_each(broken(), |_| yield_now()).await;
-        assert!(matches!(outcome, Err(PullError::Panicked { .. })), "{outcome:?}");
+        assert!(matches!(outcome, Err(ForEachError::Panicked { .. })), "{outcome:?}");
         let results: Vec<_> = pool.map(broken(), |number| async move { number }).collect().await;
         assert!(results.iter().filter(|result| result.is_ok()).count() >= 50);
         assert!(results.iter().any(|result| result.as_ref().is_err_and(JoinError::is_panic)));

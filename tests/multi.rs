@@ -222,7 +222,7 @@ fn a_submitter_waits_for_the_least_loaded_when_all_are_full() {
             multi.submit(task).map_err(|error| error.reason())
         })
     };
-    common::eventually("it waits", || multi.stats().waiting == 1);
+    eventually("it waits", || multi.stats().waiting == 1);
     assert_eq!((first.waiting(), second.waiting()), (0, 1), "three tasks here, two there");
     door.open();
     join(submitter).unwrap();
@@ -252,7 +252,7 @@ fn a_closed_shard_is_passed_over_until_it_is_open_again() {
         assert_eq!((seen[0], seen.iter().sum::<u64>()), (0, 60), "{balance:?}");
         assert_eq!(multi.stats().refused, 0, "{balance:?}");
         multi.shard(0).unwrap().reopen().unwrap();
-        common::eventually("the first shard serves again", || {
+        eventually("the first shard serves again", || {
             multi.submit(|| ()).unwrap();
             accepted(&multi)[0] > 0
         });
@@ -270,7 +270,7 @@ fn a_shard_that_is_full_is_waited_for_if_the_others_are_closed() {
         let multi = multi.clone();
         std::thread::spawn(move || multi.submit(|| ()).map_err(|error| error.reason()))
     };
-    common::eventually("it waits", || multi.shard(0).unwrap().waiting() == 1);
+    eventually("it waits", || multi.shard(0).unwrap().waiting() == 1);
     door.open();
     join(submitter).unwrap();
     multi.drain().unwrap();

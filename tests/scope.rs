@@ -5,9 +5,10 @@ mod common;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use common::{Door, join};
-use formic::{JoinError, Pool, Refused};
+use formic::{JoinError, Pool, Refused, WhenFull};
 
 #[test]
 fn tasks_borrow_and_have_ended_when_the_scope_returns() {
@@ -15,7 +16,7 @@ fn tasks_borrow_and_have_ended_when_the_scope_returns() {
     let mut numbers: Vec<u64> = (0..1000).collect();
     pool.scope(|scope| {
         for chunk in numbers.chunks_mut(10) {
-            scope.submit(move || chunk.iter_mut().for_each(|number| *number *= 2)).unwrap();
+            scope.submit(move || chunk.iter_mut().for_each(|number| *number *= 2));
         }
     });
     assert_eq!(numbers.iter().sum::<u64>(), 999 * 1000);
@@ -26,8 +27,7 @@ fn results_may_borrow() {
     let pool = Pool::new(2);
     let words = ["one".to_owned(), "three".to_owned(), "two".to_owned()];
     let longest = pool.scope(|scope| {
-        let handles: Vec<_> =
-            words.iter().map(|word| scope.spawn(move || word.as_str()).unwrap()).collect();
+        let handles: Vec<_> = words.iter().map(|word| scope.spawn(move || word.as_str())).collect();
         handles.into_iter().map(|handle| handle.join().unwrap()).max_by_key(|word| word.len())
     });
     assert_eq!(longest, Some("three"));
@@ -45,9 +45,9 @@ fn a_panic_of_a_task_goes_on_after_all_have_ended() {
     let ended = AtomicUsize::new(0);
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         pool.scope(|scope| {
-            scope.submit(|| panic!("in a task")).unwrap();
+            scope.submit(|| panic!("in a task"));
             for _ in 0..100 {
-                scope.submit(|| _ = ended.fetch_add(1, Ordering::Relaxed)).unwrap();
+                scope.submit(|| _ = ended.fetch_add(1, Ordering::Relaxed));
             }
         });
     }));
@@ -64,7 +64,7 @@ fn a_panic_of_the_body_goes_on_after_all_have_ended() {
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         pool.scope(|scope| {
             for _ in 0..10 {
-                scope.submit(|| _ = ended.fetch_add(1, Ordering::Relaxed)).unwrap();
+                scope.submit(|| _ = ended.fetch_add(1, Ordering::Relaxed));
             }
             door.open();
             panic!("in the body");
@@ -78,7 +78,7 @@ fn a_panic_of_the_body_goes_on_after_all_have_ended() {
 fn a_panic_that_a_handle_took_goes_no_further() {
     let pool = Pool::new(1);
     let message = pool.scope(|scope| {
-        let handle = scope.spawn(|| -> u32 { panic!("taken") }).unwrap();
+        let handle = scope.spawn(|| -> u32 { panic!("taken") });
         match handle.join() {
             Err(JoinError::Panicked(panic)) => panic.message().to_owned(),
             other => panic!("{other:?}"),
@@ -91,7 +91,7 @@ fn a_panic_that_a_handle_took_goes_no_further() {
 fn a_panic_that_no_handle_took_goes_on() {
     let pool = Pool::new(1);
     let outcome = catch_unwind(AssertUnwindSafe(|| {
-        pool.scope(|scope| drop(scope.spawn(|| -> u32 { panic!("untaken") }).unwrap()));
+        pool.scope(|scope| drop(scope.spawn(|| -> u32 { panic!("untaken") })));
     }));
     assert_eq!(outcome.unwrap_err().downcast_ref::<&str>(), Some(&"untaken"));
 }
@@ -109,7 +109,7 @@ fn results_that_panic_when_dropped_do_not_end_the_wait() {
     let dropped = AtomicUsize::new(0);
     pool.scope(|scope| {
         for _ in 0..20 {
-            std::mem::forget(scope.spawn(|| Bad(&dropped)).unwrap());
+            std::mem::forget(scope.spawn(|| Bad(&dropped)));
         }
     });
     assert_eq!(dropped.load(Ordering::Relaxed), 20, "forgotten handles keep no result");
@@ -122,13 +122,11 @@ fn tasks_of_a_scope_may_start_others() {
     pool.scope(|scope| {
         for _ in 0..10 {
             let ended = &ended;
-            scope
-                .submit(move || {
-                    for _ in 0..10 {
-                        scope.submit(move || _ = ended.fetch_add(1, Ordering::Relaxed)).unwrap();
-                    }
-                })
-                .unwrap();
+            scope.submit(move || {
+                for _ in 0..10 {
+                    scope.submit(move || _ = ended.fetch_add(1, Ordering::Relaxed));
+                }
+            });
         }
     });
     assert_eq!(ended.load(Ordering::Relaxed), 100);
@@ -141,14 +139,14 @@ fn scopes_inside_scopes_work_with_one_worker() {
         if depth > 0 {
             pool.scope(|scope| {
                 for _ in 0..3 {
-                    scope.submit(|| nest(pool, depth - 1, count)).unwrap();
+                    scope.submit(|| nest(pool, depth - 1, count));
                 }
             });
         }
     }
     for queue in [0, 1, 64] {
         let pool = Pool::builder().workers(1).queue(queue).build().unwrap();
-        let count = join(std::thread::spawn(move || {
+        let count = join(thread::spawn(move || {
             let count = AtomicUsize::new(0);
             nest(&pool, 4, &count);
             count.into_inner()
@@ -158,16 +156,52 @@ fn scopes_inside_scopes_work_with_one_worker() {
 }
 
 #[test]
-fn a_refused_task_comes_back() {
+fn a_task_that_the_pool_refuses_runs_on_the_calling_thread() {
+    let full = Pool::builder().workers(1).queue(0).when_full(WhenFull::Refuse).build().unwrap();
+    let _permit = full.admit().unwrap();
+    let closed = Pool::new(1);
+    closed.close();
+    for pool in [&full, &closed] {
+        let (number, here) = (7, thread::current().id());
+        let ran = AtomicUsize::new(0);
+        pool.scope(|scope| {
+            scope.submit(|| {
+                assert_eq!((number, thread::current().id()), (7, here));
+                ran.fetch_add(1, Ordering::Relaxed);
+            });
+            assert_eq!(scope.spawn(|| &number).join().unwrap(), &7);
+            assert!(scope.spawn(|| panic!("it is contained")).join().unwrap_err().is_panic());
+        });
+        assert_eq!(ran.into_inner(), 1);
+        let stats = pool.stats();
+        assert_eq!((stats.completed, stats.panicked), (2, 1));
+        assert!(stats.adds_up());
+    }
+}
+
+#[test]
+fn a_panic_on_the_calling_thread_goes_on_after_the_scope() {
+    let pool = Pool::new(1);
+    pool.close();
+    let ran = AtomicUsize::new(0);
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        pool.scope(|scope| {
+            scope.submit(|| panic!("on the calling thread"));
+            scope.submit(|| _ = ran.fetch_add(1, Ordering::Relaxed));
+        });
+    }));
+    assert_eq!(outcome.unwrap_err().downcast_ref(), Some(&"on the calling thread"));
+    assert_eq!(ran.into_inner(), 1);
+}
+
+#[test]
+fn a_task_that_is_tried_comes_back() {
     let pool = Pool::new(1);
     pool.close();
     let number = 7;
     pool.scope(|scope| {
-        let error = scope.submit(|| assert_eq!(number, 7)).unwrap_err();
-        assert_eq!(error.reason(), Refused::Closed);
-        error.into_task()();
-        let error = scope.spawn(|| &number).unwrap_err();
-        assert_eq!(error.into_task()(), &7);
+        let error = scope.try_spawn(|| &number).unwrap_err();
+        assert_eq!((error.reason(), error.into_task()()), (Refused::Closed, &7));
     });
 }
 
@@ -177,9 +211,9 @@ fn discarded_tasks_of_a_scope_are_gone_and_say_so() {
     let door = Door::new();
     let token = AtomicUsize::new(0);
     pool.scope(|scope| {
-        scope.submit(|| door.wait()).unwrap();
+        scope.submit(|| door.wait());
         door.await_waiting(1);
-        let handle = scope.spawn(|| token.fetch_add(1, Ordering::Relaxed)).unwrap();
+        let handle = scope.spawn(|| token.fetch_add(1, Ordering::Relaxed));
         assert_eq!(pool.discard(), 1);
         assert!(handle.join().unwrap_err().is_cancelled());
         door.open();
@@ -195,7 +229,7 @@ fn a_scope_of_very_many_tasks_lets_go_of_those_that_have_ended() {
     let ended = AtomicUsize::new(0);
     pool.scope(|scope| {
         for _ in 0..TASKS {
-            scope.submit(|| _ = ended.fetch_add(1, Ordering::Relaxed)).unwrap();
+            scope.submit(|| _ = ended.fetch_add(1, Ordering::Relaxed));
         }
     });
     assert_eq!(ended.load(Ordering::Relaxed), TASKS);
@@ -206,8 +240,8 @@ fn a_scoped_task_that_panics_is_counted_as_panicked() {
     common::hush_quiet_threads();
     let pool = Pool::builder().workers(2).name("quiet").build().unwrap();
     pool.scope(|scope| {
-        let bad = scope.spawn(|| panic!("on purpose")).unwrap();
-        let good = scope.spawn(|| ()).unwrap();
+        let bad = scope.spawn(|| panic!("on purpose"));
+        let good = scope.spawn(|| ());
         assert!(bad.join().unwrap_err().is_panic());
         good.join().unwrap();
     });
@@ -233,9 +267,9 @@ fn a_scope_on_a_worker_runs_its_tasks_in_the_order_of_their_submission() {
             for number in 0..200 {
                 let order = &order;
                 if number % 3 == 0 {
-                    drop(scope.spawn(move || order.lock().unwrap().push(number)).unwrap());
+                    drop(scope.spawn(move || order.lock().unwrap().push(number)));
                 } else {
-                    scope.submit(move || order.lock().unwrap().push(number)).unwrap();
+                    scope.submit(move || order.lock().unwrap().push(number));
                 }
             }
         });
@@ -248,10 +282,10 @@ fn a_scope_on_a_worker_runs_its_tasks_in_the_order_of_their_submission() {
 fn a_scope_on_a_worker_goes_on_with_the_panic_of_the_task_that_was_submitted_first() {
     let outcome = on_the_worker(|pool| {
         pool.scope(|scope| {
-            scope.submit(|| ()).unwrap();
-            scope.submit(|| panic!("the first")).unwrap();
-            drop(scope.spawn(|| panic!("the second")).unwrap());
-            (0..200).for_each(|_| scope.submit(|| panic!("a later one")).unwrap());
+            scope.submit(|| ());
+            scope.submit(|| panic!("the first"));
+            drop(scope.spawn(|| panic!("the second")));
+            (0..200).for_each(|_| scope.submit(|| panic!("a later one")));
         });
     });
     assert_eq!(outcome.unwrap_err().into_panic().unwrap().message(), "the first");

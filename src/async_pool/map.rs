@@ -1,82 +1,43 @@
-//! `for_each` and `map`: a source of items through an `AsyncPool`, which pulls them.
+//! `for_each`, `map` and their `try_` forms: a source of items through an `AsyncPool`, which pulls them.
 
-use std::collections::VecDeque;
-use std::error::Error;
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::panic::Location;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use futures_core::Stream;
+use futures_core::stream::FusedStream;
 
 use super::AsyncPool;
 use super::pull::{Pull, Sink};
+use super::results::{AllOrError, FailuresOnly, ResultBuffer};
 use super::source::{PollItems, Source};
-use crate::error::{JoinError, Refused, TaskPanic};
-
-/// What went wrong in [`AsyncPool::for_each`].
-///
-/// # Examples
-///
-/// ```
-/// use formic::{AsyncPool, PullError};
-///
-/// # #[tokio::main]
-/// # async fn main() {
-/// let pool = AsyncPool::new(4);
-/// match pool.for_each(0..10_u32, |n| async move { assert!(n != 3, "three") }).await {
-///     Err(PullError::Panicked { items: 1, first }) => assert_eq!(first.message(), "three"),
-///     other => panic!("{other:?}"),
-/// }
-/// # }
-/// ```
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum PullError {
-    /// The pool was closed, is full and refuses, or its runtime is gone. Items may be left.
-    Refused(Refused),
-    /// The source, the function or a future of it panicked. The other items have run, unless the pool
-    /// was closed meanwhile.
-    Panicked {
-        /// How many items ended so.
-        items: u64,
-        /// The first of the panics.
-        first: TaskPanic,
-    },
-}
-
-impl fmt::Display for PullError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            PullError::Refused(refused) => refused.fmt(f),
-            PullError::Panicked { items: 1, first } => first.fmt(f),
-            PullError::Panicked { items, first } => {
-                write!(f, "{items} items panicked, the first of them so: {first}")
-            }
-        }
-    }
-}
-
-impl Error for PullError {}
+use crate::error::{ForEachError, JoinError, Refused, TaskError};
+use crate::map::Unordered;
 
 impl AsyncPool {
     /// Runs a future for each item, as many at once as the pool has places, and is ready when all of them
-    /// have ended. The pool pulls: an item is taken from the source when there is a place for it, so
-    /// nothing is queued, and an endless source is no problem. Of
-    /// [`queue`](crate::Builder::queue)d tasks of others, each gets a place when its turn comes. While it
-    /// waits for an item it keeps one place, and gives that up only when the item has ended: so a stream
-    /// that has no items for long should not have a pool of one place.
+    /// have ended. The pool pulls: it takes an item from the source when there is a place for it, so nothing
+    /// is queued, and an endless source is no problem. It waits for a place whatever
+    /// [`Builder::when_full`](crate::Builder::when_full) says. Each [queued](crate::Builder::queue) task of
+    /// another submitter gets a place when its turn comes. While it waits for an item it keeps one place, and
+    /// gives that up only when the item has ended: so a stream that has no items for long should not have a
+    /// pool of one place.
     ///
-    /// What one would use `buffer_unordered` for, on all cores. To [`stats`](crate::Control::stats) each
-    /// place that is used counts as one task, however many items it takes, and it may count as busy for a
-    /// moment after this is ready. Dropped, it cancels what runs and takes no more items.
+    /// It serves where one would use `buffer_unordered`, on all cores. To [`stats`](crate::Control::stats)
+    /// each place that is used counts as one task, however many items it takes, and it may count as busy for
+    /// a moment after this is ready. Dropped, it cancels what runs and takes no more items.
     ///
     /// # Errors
     ///
-    /// [`PullError`]: the pool was closed meanwhile, or items panicked. A panic costs one item: the
-    /// others run.
+    /// [`ForEachError`]: items panicked, or the pool was closed before the end of the source. A panic costs
+    /// one item: the others run.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropped, it cancels what runs and takes no more items. Items that were taken are lost.
     ///
     /// # Examples
     ///
@@ -108,31 +69,120 @@ impl AsyncPool {
         &self,
         items: I,
         function: F,
-    ) -> impl Future<Output = Result<(), PullError>> + Send + 'static
+    ) -> impl Future<Output = Result<(), ForEachError>> + Send + 'static + use<I, F, Fut>
     where
         I: Source,
         F: Fn(I::Item) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = ()> + Send + 'static,
     {
-        let work = (items.into_items(), function, Panics::default());
+        let work = (items.into_items(), function, FailuresOnly::default());
         let pull = Pull::new(self.engine(), work, Location::caller());
         let pool = self.clone();
         async move {
-            run(pool, Arc::clone(&pull)).await.map_err(PullError::Refused)?;
-            match pull.sink.take() {
-                (items, Some(first)) => Err(PullError::Panicked { items, first }),
-                _ if pull.is_cut_off() => Err(PullError::Refused(Refused::Closed)),
-                _ => Ok(()),
-            }
+            run(pool, Arc::clone(&pull)).await.map_err(ForEachError::Refused)?;
+            let mut failures = pull.sink.take();
+            pull.cut_off().into_iter().for_each(|reason| failures.note(reason));
+            failures.check()
         }
     }
 
-    /// Runs a future for each item, as [`for_each`](AsyncPool::for_each) does, and yields their results:
-    /// in the order of the items, or as they come with [`unordered`](Map::unordered). No more items are
-    /// in flight or waiting to be taken out than the pool has places.
+    /// Runs a future for each item, as [`for_each`](AsyncPool::for_each) does, and collects their values in
+    /// the order of the items. After the first error, panic or cancelled item it takes no more items, and
+    /// waits for those that run.
     ///
-    /// Dropped early, the stream cancels what runs and takes no more items. If the pool is closed, no
-    /// more items are taken, and the stream ends.
+    /// # Errors
+    ///
+    /// [`TaskError`]: the failure of the lowest index, with that index.
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`for_each`](AsyncPool::for_each).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = formic::AsyncPool::new(100);
+    /// let numbers = pool.try_map(["1", "2"], |text| async move { text.parse::<u32>() }).await?;
+    /// assert_eq!(numbers, [1, 2]);
+    ///
+    /// let failed = pool.try_map(["1", "two"], |text| async move { text.parse::<u32>() }).await;
+    /// assert_eq!(failed.unwrap_err().index(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    #[doc(alias = "errgroup")]
+    #[doc(alias = "try_join_all")]
+    pub fn try_map<I, F, Fut, V, E>(
+        &self,
+        items: I,
+        function: F,
+    ) -> impl Future<Output = Result<Vec<V>, TaskError<E>>> + Send + 'static + use<I, F, Fut, V, E>
+    where
+        I: Source,
+        F: Fn(I::Item) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<V, E>> + Send + 'static,
+        V: Send + 'static,
+        E: Send + 'static,
+    {
+        let work = (items.into_items(), function, AllOrError::new());
+        let pull = Pull::new(self.engine(), work, Location::caller());
+        let pool = self.clone();
+        async move {
+            let refused = run(pool, Arc::clone(&pull)).await.err().map(JoinError::Refused);
+            pull.sink.take(refused.or_else(|| pull.cut_off()))
+        }
+    }
+
+    /// As [`try_map`](AsyncPool::try_map), for futures without a value.
+    ///
+    /// # Errors
+    ///
+    /// [`TaskError`]: the failure of the lowest index, with that index.
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`for_each`](AsyncPool::for_each).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main]
+    /// # async fn main() {
+    /// let pool = formic::AsyncPool::new(100);
+    /// let failed = pool.try_for_each(0..10, |n| async move { if n < 7 { Ok(()) } else { Err(n) } });
+    /// assert_eq!(failed.await.unwrap_err().into_error(), Some(7));
+    /// # }
+    /// ```
+    #[track_caller]
+    #[doc(alias = "try_for_each_concurrent")]
+    pub fn try_for_each<I, F, Fut, E>(
+        &self,
+        items: I,
+        function: F,
+    ) -> impl Future<Output = Result<(), TaskError<E>>> + Send + 'static + use<I, F, Fut, E>
+    where
+        I: Source,
+        F: Fn(I::Item) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<(), E>> + Send + 'static,
+        E: Send + 'static,
+    {
+        // A vector of units needs no memory, whatever its length.
+        let all = self.try_map(items, function);
+        async move { all.await.map(drop) }
+    }
+
+    /// Runs a future for each item, as [`for_each`](AsyncPool::for_each) does, and yields their results:
+    /// in the order of the items, or as they come with [`unordered`](AsyncMap::unordered). It pulls an item
+    /// when there is a place for it and fewer than [`window`](AsyncMap::window) items are in flight.
+    ///
+    /// An item is an error if its future panicked or was cancelled; the others go on. If the pool is closed
+    /// before the end of the source, the results of all items that were taken come first, then one last
+    /// `Err(JoinError::Refused(Refused::Closed))`, and then the stream ends.
+    ///
+    /// Dropped early, the stream cancels what runs and takes no more items.
     ///
     /// # Examples
     ///
@@ -150,17 +200,24 @@ impl AsyncPool {
     #[track_caller]
     #[doc(alias = "buffered")]
     #[doc(alias = "buffer_unordered")]
-    pub fn map<I, F, Fut>(&self, items: I, function: F) -> Map<Fut::Output>
+    pub fn map<I, F, Fut>(&self, items: I, function: F) -> AsyncMap<Fut::Output>
     where
         I: Source,
         F: Fn(I::Item) -> Fut + Send + Sync + 'static,
         Fut: Future + Send + 'static,
         Fut::Output: Send + 'static,
     {
-        let shelf = Arc::new(Shelf::new(self.capacity()));
-        let work = (items.into_items(), function, Arc::clone(&shelf));
+        let buffer = Arc::new(ResultBuffer::new(self.capacity().saturating_mul(2)));
+        let work = (items.into_items(), function, Arc::clone(&buffer));
         let pull = Pull::new(self.engine(), work, Location::caller());
-        Map { shelf, run: Some(Box::pin(run(self.clone(), pull))) }
+        let pool = self.clone();
+        let run = async move {
+            match run(pool, Arc::clone(&pull)).await {
+                Ok(()) => pull.cut_off(),
+                Err(refused) => Some(JoinError::Refused(refused)),
+            }
+        };
+        AsyncMap { buffer, run: Run::Going(Box::pin(run)) }
     }
 }
 
@@ -176,13 +233,13 @@ where
     let stop = StopOnDrop(|| pull.stop());
     let is_inside = pool.engine().is_inside();
     if !is_inside {
-        pool.enter(pull.job()).await.map_err(|(_job, refused)| refused)?;
+        pool.engine().enter(pull.job()).await.map_err(|(_job, refused)| refused)?;
     }
     let mut own = None;
     poll_fn(|context| {
         loop {
-            // Whoever is in the pool must not wait for a place, so it has a seat of its own. It is not
-            // needed while another one waits for items, and is again when that one has given its place up.
+            // A task of the pool must not wait for a place, so it has a seat of its own. It is not needed
+            // while another one waits for items, and is again when that one has given its place up.
             if is_inside && own.is_none() && pull.needs_seat() {
                 own = Some(Box::pin(pull.own_seat()));
             }
@@ -208,8 +265,7 @@ impl<F: Fn()> Drop for StopOnDrop<F> {
     }
 }
 
-/// The results of [`AsyncPool::map`]: a stream. An item is an error if its future panicked or was
-/// cancelled.
+/// The results of [`AsyncPool::map`]: a stream.
 ///
 /// # Examples
 ///
@@ -219,7 +275,7 @@ impl<F: Fn()> Drop for StopOnDrop<F> {
 /// # #[tokio::main]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let pool = formic::AsyncPool::new(4);
-/// let mut halves: formic::Map<u32> = pool.map([8, 6], |n: u32| async move { n / 2 });
+/// let mut halves: formic::AsyncMap<u32> = pool.map([8, 6], |n: u32| async move { n / 2 });
 /// assert_eq!(halves.next().await.ok_or("there are two")??, 4);
 /// assert_eq!(halves.next().await.ok_or("there are two")??, 3);
 /// assert!(halves.next().await.is_none());
@@ -227,16 +283,23 @@ impl<F: Fn()> Drop for StopOnDrop<F> {
 /// # }
 /// ```
 #[must_use = "a stream does nothing until it is polled"]
-pub struct Map<R> {
-    shelf: Arc<Shelf<R>>,
-    /// None when it has ended.
-    run: Option<Running>,
+pub struct AsyncMap<R> {
+    buffer: Arc<ResultBuffer<R>>,
+    run: Run,
 }
 
-type Running = Pin<Box<dyn Future<Output = Result<(), Refused>> + Send>>;
+/// What drives the pulling.
+enum Run {
+    /// Says why items are left, if they are.
+    Going(Pin<Box<dyn Future<Output = Option<JoinError>> + Send>>),
+    /// Items are left for this reason, which is still to be told.
+    CutOff(JoinError),
+    Over,
+}
 
-impl<R> Map<R> {
-    /// Yields results in the order in which they come, so that a slow item holds back nobody.
+impl<R> AsyncMap<R> {
+    /// How many items may be in flight at once, or have a result that has not been taken. The default is
+    /// twice the capacity of the pool. This bounds the memory of one map; `0` counts as `1`.
     ///
     /// # Examples
     ///
@@ -246,167 +309,94 @@ impl<R> Map<R> {
     /// # #[tokio::main]
     /// # async fn main() {
     /// let pool = formic::AsyncPool::new(4);
-    /// let squares = pool.map(1..=4_u32, |n| async move { n * n }).unordered();
-    /// let mut squares: Vec<u32> = squares.filter_map(|square| async { square.ok() }).collect().await;
-    /// squares.sort();
+    /// let squares = pool.map(1..=4_u32, |n| async move { n * n }).window(2);
+    /// let squares: Vec<u32> = squares.filter_map(|square| async { square.ok() }).collect().await;
     /// assert_eq!(squares, [1, 4, 9, 16]);
     /// # }
     /// ```
-    #[doc(alias = "buffer_unordered")]
-    pub fn unordered(self) -> Self {
-        lock(&self.shelf.0).ordered = false;
+    #[doc(alias = "buffer")]
+    pub fn window(self, items: usize) -> Self {
+        self.buffer.set_window(items);
         self
+    }
+
+    /// Yields results as they come, each with the index of its item, so that a slow item does not hold back
+    /// the others. May be called at any time.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use futures_util::StreamExt;
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), formic::JoinError> {
+    /// let pool = formic::AsyncPool::new(4);
+    /// let mut squares = pool.map([1, 2, 3_u32], |n| async move { n * n }).unordered();
+    /// while let Some((index, square)) = squares.next().await {
+    ///     assert_eq!(square?, [1, 4, 9][index]);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[doc(alias = "buffer_unordered")]
+    pub fn unordered(self) -> Unordered<Self> {
+        self.buffer.unordered();
+        Unordered(self)
+    }
+
+    fn poll_numbered(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<(usize, Result<R, JoinError>)>> {
+        if let Run::Going(run) = &mut self.run
+            && let Poll::Ready(cut_off) = run.as_mut().poll(context)
+        {
+            self.run = cut_off.map_or(Run::Over, Run::CutOff);
+        }
+        if let Some((number, result)) = self.buffer.take(context.waker()) {
+            return Poll::Ready(Some((number as usize, result)));
+        }
+        match std::mem::replace(&mut self.run, Run::Over) {
+            Run::Over => Poll::Ready(None),
+            Run::CutOff(reason) => Poll::Ready(Some((self.buffer.pulled() as usize, Err(reason)))),
+            going => {
+                self.run = going;
+                Poll::Pending
+            }
+        }
     }
 }
 
-impl<R> Stream for Map<R> {
+impl<R> Stream for AsyncMap<R> {
     type Item = Result<R, JoinError>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        // A refusal ends the stream like a source without items.
-        if self.run.as_mut().is_some_and(|run| run.as_mut().poll(context).is_ready()) {
-            self.run = None;
-        }
-        match self.shelf.take(context.waker()) {
-            None if self.run.is_none() => Poll::Ready(None),
-            None => Poll::Pending,
-            result => Poll::Ready(result),
-        }
+        self.poll_numbered(context).map(|next| next.map(|(_, result)| result))
     }
 }
 
-impl<R> fmt::Debug for Map<R> {
+impl<R> Stream for Unordered<AsyncMap<R>> {
+    type Item = (usize, Result<R, JoinError>);
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0.poll_numbered(context)
+    }
+}
+
+impl<R> FusedStream for AsyncMap<R> {
+    fn is_terminated(&self) -> bool {
+        matches!(self.run, Run::Over) && self.buffer.is_empty()
+    }
+}
+
+impl<R> FusedStream for Unordered<AsyncMap<R>> {
+    fn is_terminated(&self) -> bool {
+        self.0.is_terminated()
+    }
+}
+
+impl<R> fmt::Debug for AsyncMap<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Map").finish_non_exhaustive()
+        f.debug_struct("AsyncMap").finish_non_exhaustive()
     }
-}
-
-/// The sink of `for_each`: only panics are kept.
-#[derive(Default)]
-struct Panics(Mutex<(u64, Option<TaskPanic>)>);
-
-impl Panics {
-    fn take(&self) -> (u64, Option<TaskPanic>) {
-        std::mem::take(&mut *lock(&self.0))
-    }
-}
-
-impl Sink for Panics {
-    type Result = ();
-    type Number = ();
-
-    fn number(&self) -> Option<()> {
-        Some(())
-    }
-
-    fn await_room(&self, _: &Waker) -> bool {
-        false
-    }
-
-    fn give_back(&self, (): ()) {}
-
-    #[inline]
-    fn deliver(&self, (): (), result: Result<(), JoinError>) {
-        if let Err(JoinError::Panicked(panic)) = result {
-            let mut panics = lock(&self.0);
-            panics.0 += 1;
-            panics.1.get_or_insert(panic);
-        }
-    }
-}
-
-/// The sink of `map`: results wait here until they are taken out.
-struct Shelf<R>(Mutex<Results<R>>);
-
-struct Results<R> {
-    ordered: bool,
-    /// In order: the one with number `taken` is first, and those that are missing are `None`.
-    results: VecDeque<Option<Result<R, JoinError>>>,
-    /// How many numbers have been given out, and how many results taken out.
-    numbers: u64,
-    taken: u64,
-    room: u64,
-    /// Whoever takes them out, and a seat that waits for room.
-    taker: Option<Waker>,
-    seat: Option<Waker>,
-}
-
-impl<R> Shelf<R> {
-    fn new(room: usize) -> Self {
-        Shelf(Mutex::new(Results {
-            ordered: true,
-            results: VecDeque::new(),
-            numbers: 0,
-            taken: 0,
-            room: room as u64,
-            taker: None,
-            seat: None,
-        }))
-    }
-
-    /// The next result, or `waker` is woken when it is there.
-    fn take(&self, waker: &Waker) -> Option<Result<R, JoinError>> {
-        let mut results = lock(&self.0);
-        if let Some(Some(_)) = results.results.front() {
-            let result = results.results.pop_front().flatten();
-            results.taken += 1;
-            let seat = results.seat.take();
-            drop(results);
-            seat.into_iter().for_each(Waker::wake);
-            return result;
-        }
-        let old = results.taker.replace(waker.clone());
-        drop(results);
-        drop(old);
-        None
-    }
-}
-
-impl<R: Send + 'static> Sink for Arc<Shelf<R>> {
-    type Result = R;
-    type Number = u64;
-
-    fn number(&self) -> Option<u64> {
-        let mut results = lock(&self.0);
-        if results.numbers - results.taken >= results.room {
-            return None;
-        }
-        results.numbers += 1;
-        Some(results.numbers - 1)
-    }
-
-    fn await_room(&self, waker: &Waker) -> bool {
-        let mut results = lock(&self.0);
-        if results.numbers - results.taken < results.room {
-            return false;
-        }
-        let old = results.seat.replace(waker.clone());
-        drop(results);
-        drop(old);
-        true
-    }
-
-    fn give_back(&self, _: u64) {
-        lock(&self.0).numbers -= 1;
-    }
-
-    fn deliver(&self, number: u64, result: Result<R, JoinError>) {
-        let mut results = lock(&self.0);
-        if results.ordered {
-            let place = (number - results.taken) as usize;
-            while results.results.len() <= place {
-                results.results.push_back(None);
-            }
-            results.results[place] = Some(result);
-        } else {
-            results.results.push_back(Some(result));
-        }
-        let taker = results.taker.take();
-        drop(results);
-        taker.into_iter().for_each(Waker::wake);
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

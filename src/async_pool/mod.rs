@@ -13,11 +13,12 @@ mod runtime; // who drives them
 mod source; // the items of an iterator or a stream
 mod pull; // .. are pulled
 mod bunch; // .. by more and more at a time
-mod map; // .. and have results
+mod results; // .. whose results go somewhere
+mod map; // .. and come out again
 mod ends; // waiting for the end, in the words of `Control`
 
 pub use self::fn_pool::AsyncFnPool;
-pub use self::map::{Map, PullError};
+pub use self::map::AsyncMap;
 pub use self::permit::AsyncPermit;
 pub use self::pool::AsyncPool;
 pub use self::settings::OnTokio;

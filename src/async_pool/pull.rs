@@ -30,6 +30,11 @@ pub(super) trait Sink: Send + Sync + 'static {
     /// Nothing, where they have no order.
     type Number: Copy + Send;
 
+    /// Whether more items are to be pulled.
+    fn wants_more(&self) -> bool {
+        true
+    }
+
     /// The number of one more result, if there is room for it.
     fn number(&self) -> Option<Self::Number>;
 
@@ -162,6 +167,13 @@ where
         if items.over || self.stop.load(Ordering::Relaxed) {
             return Next::Over;
         }
+        if !self.sink.wants_more() {
+            items.over = true;
+            let waiter = items.waiter.take();
+            drop(items);
+            waiter.into_iter().for_each(|(_, waker)| waker.wake());
+            return Next::Over;
+        }
         if self.engine.is_shut() {
             (items.over, items.cut_off) = (true, true);
             return Next::Over;
@@ -200,10 +212,16 @@ where
         }
     }
 
-    /// Whether items may be left, because the pool was closed.
-    pub(super) fn is_cut_off(&self) -> bool {
+    /// Why items may be left, although no seat is.
+    pub(super) fn cut_off(&self) -> Option<JoinError> {
         let items = lock(&self.items);
-        items.cut_off || !items.over
+        let cut_off = items.cut_off || !items.over;
+        drop(items);
+        cut_off.then(|| match self.engine.is_closed() {
+            true => JoinError::Refused(self.engine.refusal()),
+            // Its first seat was discarded.
+            false => JoinError::Cancelled,
+        })
     }
 
     /// Has more seats begun with, if there are places for them.

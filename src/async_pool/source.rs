@@ -13,9 +13,9 @@ use futures_core::Stream;
 /// # Examples
 ///
 /// ```
-/// use formic::{AsyncPool, PullError, Source};
+/// use formic::{AsyncPool, ForEachError, Source};
 ///
-/// async fn check(pool: &AsyncPool, numbers: impl Source<Item = u32>) -> Result<(), PullError> {
+/// async fn check(pool: &AsyncPool, numbers: impl Source<Item = u32>) -> Result<(), ForEachError> {
 ///     pool.for_each(numbers, |number| async move { assert!(number < 10) }).await
 /// }
 ///

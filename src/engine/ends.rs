@@ -20,7 +20,7 @@ use super::wait::{Mood, Waiter, park_until};
 use super::wait_list::Key;
 use super::wait_list::WaitList;
 use super::{Engine, NoStart, Work};
-use crate::error::{ReopenError, StillRunning};
+use crate::error::{Refused, ReopenError, StillRunning};
 use crate::stats::Stats;
 
 /// What can be waited for.
@@ -95,6 +95,11 @@ impl<W: Work> Engine<W> {
 
     pub(crate) fn still_running(&self) -> StillRunning {
         self.lock().still_running()
+    }
+
+    /// Why the pool, which is closed, refuses tasks.
+    pub(crate) fn refusal(&self) -> Refused {
+        self.lock().refusal()
     }
 
     pub(crate) fn is_closed(&self) -> bool {

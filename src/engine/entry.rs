@@ -331,7 +331,7 @@ impl<W: ThreadWork> Engine<W> {
     }
 
     /// Runs a job on the calling thread, which is no worker and takes no worker's place.
-    fn run_here(self: &Arc<Self>, job: W::Job) {
+    pub(crate) fn run_here(self: &Arc<Self>, job: W::Job) {
         let thread = thread::current();
         let name = thread.name().unwrap_or("<unnamed>");
         let origin = W::origin(&job);

@@ -299,10 +299,6 @@ impl<W: Work> Engine<W> {
         &self.work
     }
 
-    pub(crate) fn queue(&self) -> usize {
-        self.settings.queue
-    }
-
     pub(crate) fn minimum(&self) -> usize {
         self.settings.minimum
     }

@@ -65,23 +65,6 @@ impl Task {
         }
     }
 
-    /// Gives the errand back.
-    ///
-    /// # Safety
-    ///
-    /// The task was made by [`Task::borrowing`] from an `E`.
-    pub(crate) unsafe fn into_errand<E: Errand + Send>(self) -> E {
-        let task = ManuallyDrop::new(self);
-        if fits::<RunErrand<E>>() {
-            // SAFETY: the room holds an `E`, by the caller's word; it is moved out once.
-            unsafe { task.room.as_ptr().cast::<RunErrand<E>>().read() }.0
-        } else {
-            // SAFETY: the room holds an `E` in its box, by the caller's word; moved out once.
-            let boxed = unsafe { task.room.as_ptr().cast::<RunErrand<Box<E>>>().read() };
-            *boxed.0
-        }
-    }
-
     /// Where the task was submitted.
     pub(crate) fn origin(&self) -> &'static Location<'static> {
         self.origin

@@ -36,7 +36,7 @@ fn push(engine: &Engine<Closures>) {
 #[test]
 fn an_engine_says_how_it_was_set_up() {
     let engine = engine();
-    assert_eq!((engine.queue(), engine.name()), (3, "unmanned"));
+    assert_eq!((engine.settings.queue, engine.name()), (3, "unmanned"));
     assert!(engine.hooks().on_panic.is_some());
     let limits = engine.lock().limits.clone();
     assert_eq!(limits.lookers, (limits.cores / 2).max(1), "half of the cores may look around");

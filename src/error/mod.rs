@@ -1,6 +1,7 @@
 //! Errors: one small type per act, and what was refused comes back inside.
 
 mod ends;
+mod for_each;
 mod semaphore;
 mod settings;
 mod shards;
@@ -8,6 +9,8 @@ mod submit;
 mod task;
 
 pub use ends::{ReopenError, StillRunning};
+pub(crate) use for_each::Failures;
+pub use for_each::{ForEachError, TaskError};
 pub use semaphore::AcquireError;
 pub use settings::{BuildError, PrestartError, ResizeError};
 pub use shards::{NoSuchShard, ShardErrors};

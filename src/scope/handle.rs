@@ -3,10 +3,11 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use super::drawer::Drawer;
 use super::locked;
+use crate::completions::InFlight;
 use crate::engine::{self, Joinable};
 use crate::error::JoinError;
 
@@ -18,7 +19,7 @@ use crate::error::JoinError;
 /// let pool = formic::Pool::new(2);
 /// let words = ["one", "two", "three"];
 /// let letters: usize = pool.scope(|scope| {
-///     let spawn = |word: &'static str| scope.spawn(move || word.len()).expect("the pool is open");
+///     let spawn = |word: &'static str| scope.spawn(move || word.len());
 ///     let handles: Vec<_> = words.into_iter().map(spawn).collect();
 ///     handles.into_iter().map(|handle| handle.join().expect("no panic")).sum()
 /// });
@@ -50,7 +51,7 @@ impl<T> ScopedHandle<'_, T> {
     /// let pool = formic::Pool::new(2);
     /// let text = String::from("two words");
     /// let words = pool.scope(|scope| {
-    ///     scope.spawn(|| text.split(' ').count()).expect("the pool is open").join()
+    ///     scope.spawn(|| text.split(' ').count()).join()
     /// });
     /// assert_eq!(words?, 2);
     /// # Ok::<(), formic::JoinError>(())
@@ -72,7 +73,7 @@ impl<T> ScopedHandle<'_, T> {
     /// let pool = formic::Pool::new(1);
     /// let words = ["one", "two"];
     /// pool.scope(|scope| {
-    ///     let handle = scope.spawn(|| words.len()).expect("the pool is open");
+    ///     let handle = scope.spawn(|| words.len());
     ///     let cancelled = handle.cancel();
     ///     assert_eq!(handle.join().is_err(), cancelled);
     /// });
@@ -95,7 +96,7 @@ impl<T> ScopedHandle<'_, T> {
     ///             std::thread::yield_now();
     ///         }
     ///     };
-    ///     drop(scope.spawn(endless).expect("the pool is open").cancel_on_drop());
+    ///     drop(scope.spawn(endless).cancel_on_drop());
     /// });
     /// pool.wait_idle()?;
     /// assert_eq!(pool.stats().completed + pool.stats().cancelled, 1);
@@ -113,7 +114,7 @@ impl<T> ScopedHandle<'_, T> {
     /// ```
     /// let pool = formic::Pool::new(1);
     /// pool.scope(|scope| {
-    ///     let handle = scope.spawn(|| ()).expect("the pool is open");
+    ///     let handle = scope.spawn(|| ());
     ///     while !handle.is_finished() {
     ///         std::thread::yield_now();
     ///     }
@@ -139,6 +140,37 @@ impl<T> ScopedHandle<'_, T> {
                 Poll::Pending
             }
         }
+    }
+}
+
+impl<T: Send> InFlight for ScopedHandle<'_, T> {
+    type Output = T;
+
+    fn watch(&self, waker: &Waker) -> bool {
+        self.parcel.as_ref().is_some_and(|parcel| parcel.watch(waker))
+    }
+
+    fn is_done(&self) -> bool {
+        self.parcel.as_ref().is_none_or(|parcel| parcel.is_done())
+    }
+
+    fn run_here(&self) {
+        self.parcel.clone().into_iter().for_each(|parcel| parcel.run_here());
+    }
+
+    fn cancel(&self) {
+        ScopedHandle::cancel(self);
+    }
+
+    fn take(mut self) -> Result<T, JoinError> {
+        self.cancel_on_drop = false;
+        // The drawer is filled before the task has ended.
+        let outcome = locked(&self.drawer.0).outcome.take();
+        outcome.unwrap_or(Err(JoinError::Cancelled))
+    }
+
+    fn wait(self) -> Result<T, JoinError> {
+        self.join()
     }
 }
 

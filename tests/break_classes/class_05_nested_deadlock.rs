@@ -151,9 +151,9 @@ fn scopes(pool: &Pool, depth: usize, ran: &AtomicUsize) {
         return;
     }
     pool.scope(|scope| {
-        let joined = scope.spawn(|| scopes(pool, depth - 1, ran)).unwrap();
-        scope.submit(|| scopes(pool, depth - 1, ran)).unwrap();
-        drop(scope.spawn(|| scopes(pool, depth - 1, ran)).unwrap());
+        let joined = scope.spawn(|| scopes(pool, depth - 1, ran));
+        scope.submit(|| scopes(pool, depth - 1, ran));
+        drop(scope.spawn(|| scopes(pool, depth - 1, ran)));
         joined.join().unwrap();
     });
 }

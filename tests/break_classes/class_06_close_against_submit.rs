@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-use formic::{Pool, Refused};
+use formic::{JoinError, Pool, Refused};
 
 use crate::common::{Random, block_on, eventually, seed};
 use crate::kinds::{Job, Kind, Plan};
@@ -118,7 +118,9 @@ fn by_scope(pool: &Pool, ran: &AtomicUsize) -> usize {
     let before = ran.load(Ordering::SeqCst);
     let accepted = pool.scope(|scope| {
         let mut accepted = 0;
-        while scope.submit(|| _ = ran.fetch_add(1, Ordering::SeqCst)).is_ok() {
+        // What a closed pool refuses runs on the calling thread, and counts as accepted, too.
+        while !pool.is_closed() {
+            scope.submit(|| _ = ran.fetch_add(1, Ordering::SeqCst));
             accepted += 1;
         }
         accepted
@@ -127,10 +129,16 @@ fn by_scope(pool: &Pool, ran: &AtomicUsize) -> usize {
     accepted
 }
 
-/// What the pool refuses is run by whoever asks for it: no item is lost.
+/// Every item that was pulled has an outcome, and then the map says that the pool was closed.
 fn by_map(pool: &Pool, ran: &Arc<AtomicUsize>) -> usize {
     let count = Arc::clone(ran);
     let outcomes = pool.map(0..200, move |_| count.fetch_add(1, Ordering::SeqCst));
-    assert_eq!(outcomes.filter(Result::is_ok).count(), 200);
-    200
+    let mut accepted = 0;
+    for outcome in outcomes {
+        match outcome {
+            Ok(_) => accepted += 1,
+            Err(error) => assert!(matches!(error, JoinError::Refused(Refused::Closed)), "{error}"),
+        }
+    }
+    accepted
 }

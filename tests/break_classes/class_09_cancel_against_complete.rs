@@ -111,7 +111,7 @@ fn inside_the_result_loop() {
             drop(taken.take(stop as usize).collect::<Vec<_>>());
             pool.scope(|scope| {
                 let task = || ran.fetch_add(1, Ordering::SeqCst);
-                let handles: Vec<_> = (0..8).map(|_| scope.spawn(task).unwrap()).collect();
+                let handles: Vec<_> = (0..8).map(|_| scope.spawn(task)).collect();
                 for handle in handles {
                     let said = handle.cancel();
                     assert_eq!(handle.join().is_err(), said);

@@ -73,9 +73,9 @@ fn a_panic_in_the_body() {
             pool.scope(|scope| {
                 for _ in 0..10 {
                     let borrows = Borrows::new(frame);
-                    scope.submit(move || assert_eq!(borrows.sum(), 4950)).unwrap();
+                    scope.submit(move || assert_eq!(borrows.sum(), 4950));
                     let borrows = Borrows::new(frame);
-                    drop(scope.spawn(move || borrows).unwrap());
+                    drop(scope.spawn(move || borrows));
                 }
                 panic!("in the body");
             });
@@ -97,7 +97,7 @@ fn a_panic_in_a_child() {
                             panic!("in a child");
                         }
                     };
-                    scope.submit(task).unwrap();
+                    scope.submit(task);
                 }
             });
         });
@@ -116,9 +116,9 @@ fn a_panic_in_the_body_and_in_every_child() {
                         panic!("in a child");
                     };
                     let borrows = Borrows::new(frame);
-                    scope.submit(move || task(borrows)).unwrap();
+                    scope.submit(move || task(borrows));
                     let borrows = Borrows::new(frame);
-                    std::mem::forget(scope.spawn(move || task(borrows)).unwrap());
+                    std::mem::forget(scope.spawn(move || task(borrows)));
                 }
                 panic!("in the body");
             });
@@ -135,7 +135,7 @@ fn forgotten_handles_and_iterators() {
             pool.scope(|scope| {
                 for _ in 0..5 {
                     let borrows = Borrows::new(frame);
-                    std::mem::forget(scope.spawn(move || borrows).unwrap());
+                    std::mem::forget(scope.spawn(move || borrows));
                 }
                 let mut mapped = scope.map(0..20, |_| Borrows::new(frame));
                 drop(mapped.next());
@@ -159,7 +159,6 @@ fn captures_are_gone_before_the_handle_resolves() {
                         assert_eq!(borrows.sum(), 4950);
                         assert!(way > 0, "in a child");
                     });
-                    let handle = handle.unwrap();
                     assert!(way == 2 || !handle.is_finished() || !handle.cancel());
                     let cancelled = way == 2 && handle.cancel();
                     assert_eq!(handle.join().is_ok(), way > 0 && !cancelled);

@@ -90,13 +90,13 @@ fn formic_scope(params: &Params) -> Result<Sample, Failure> {
     fn node<'scope>(scope: &'scope formic::Scope<'scope, '_>, tally: &'static Tally, index: u64) {
         tally.add(index);
         for index in below(index, tally) {
-            scope.submit(move || node(scope, tally, index)).ok();
+            scope.submit(move || node(scope, tally, index));
         }
     }
     let contender = Formic::with_default_queue(params)?;
     run_scoped(params, &contender, |contender, tally| {
         contender.pool().scope(|scope| {
-            scope.submit(move || node(scope, tally, 0)).ok();
+            scope.submit(move || node(scope, tally, 0));
         });
     })
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use formic::{AsyncPool, Control, JoinHandle, PullError, Refused, WhenFull};
+use formic::{AsyncPool, Control, ForEachError, JoinHandle, Refused, WhenFull};
 use futures_util::StreamExt;
 
 use super::futures;
@@ -161,7 +161,7 @@ impl OnAsyncPool {
                     site.books.fault(format!("for_each ended, and its item {left} was not gone"));
                 }
             }
-            Err(PullError::Refused(refused)) => site.note(Err(refused), self.fair.waiting()),
+            Err(ForEachError::Refused(refused)) => site.note(Err(refused), self.fair.waiting()),
             // A pool that was closed as well may have left items.
             Err(_) => {}
         }

@@ -98,7 +98,7 @@ fn a_lost_driver_leaves_nobody_waiting() {
                 // A future of the driver was dropped, and made a place.
                 Ok(()) => 1,
                 Err((_, refused)) => {
-                    assert_eq!(refused, Refused::Closed);
+                    assert_eq!(refused, Refused::RuntimeGone);
                     0
                 }
             }
@@ -122,7 +122,7 @@ fn a_lost_driver_sends_waiting_submitters_away() {
         let other = Arc::clone(&pool);
         let submitter = thread::spawn(move || {
             let refused = block_on(other.enter(bare(async { 1 })));
-            assert_eq!(refused.map_err(|(_, refused)| refused), Err(Refused::Closed));
+            assert_eq!(refused.map_err(|(_, refused)| refused), Err(Refused::RuntimeGone));
         });
         drop(driver);
         submitter.join().unwrap();
@@ -196,7 +196,7 @@ fn a_driver_that_never_began_is_told_to_whoever_started_it() {
         });
         let entered = pool.submit(Job::Spawned(Slip::new(&parcel)), Patience::None);
         let refused = entered.map_err(|(_, refused)| refused).err();
-        assert!(matches!(refused, None | Some(Refused::NoWorker)));
+        assert!(matches!(refused, None | Some(Refused::RuntimeGone)));
         // The job that came back is dropped, and so the task is cancelled in both cases.
         assert_eq!(outcome(parcel), None);
         drain(&pool);
@@ -209,7 +209,7 @@ fn a_runtime_that_is_gone_is_told_to_whoever_starts_a_driver() {
     explore(|| {
         let pool = pool(1, Start::Gone, settings(1, 8));
         let refused = pool.submit(bare(async { 1 }), Patience::None);
-        assert_eq!(refused.map_err(|(_, refused)| refused), Err(Refused::NoWorker));
+        assert_eq!(refused.map_err(|(_, refused)| refused), Err(Refused::RuntimeGone));
         drain(&pool);
         assert_eq!(ended(&pool), (0, 0));
     });
