@@ -64,14 +64,14 @@ async fn as_they_come(pool: &AsyncPool) {
     assert!(squares.into_iter().eq((0..200).map(|number| number * number)));
 }
 
-/// Of a source without an end, no more is pulled than there are places in the pool.
+/// Of a source without an end, no more is pulled than the window holds.
 async fn endless(pool: &AsyncPool) {
     let pulled = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&pulled);
     let source = (0..).inspect(move |_| {
         counted.fetch_add(1, Ordering::Relaxed);
     });
-    let mut squares = pool.map(source, square);
+    let mut squares = pool.map(source, square).window(pool.capacity());
     let mut taken = 0;
     while let Some(Ok(_)) = squares.next().await {
         taken += 1;

@@ -43,11 +43,14 @@ fn refused_at_once() -> Result<(), Box<dyn Error>> {
 /// Four workers, no queue, two may wait for a place: of eight submitters, two are sent away.
 fn only_two_may_wait() -> Result<(), Box<dyn Error>> {
     let pool = Pool::builder().workers(4).queue(0).waiters(2).build()?;
-    let door = RwLock::new(());
+    let door = Arc::new(RwLock::new(()));
     let closed = door.write().expect("nobody panics with the door in hand");
 
     let accepted = thread::scope(|threads| {
-        let submit = || pool.admit().is_ok_and(|permit| permit.spawn(|| ()).join().is_ok());
+        let submit = || {
+            let at_door = Arc::clone(&door);
+            pool.submit(move || drop(at_door.read())).is_ok()
+        };
         let submitters: Vec<_> = (0..8).map(|_| threads.spawn(submit)).collect();
 
         while pool.stats().refused < 2 || pool.waiting() < 2 {

@@ -18,7 +18,7 @@ use formic::Pool;
 fn arguments(example: &str) -> &'static [&'static str] {
     match example {
         "hash_files" => &["examples"],
-        "http_server" => &["--demo"],
+        "http_server" | "sigterm" => &["--demo"],
         _ => &[],
     }
 }

@@ -195,24 +195,16 @@ impl<E> TaskError<E> {
     }
 }
 
-impl<E> fmt::Display for TaskError<E> {
+impl<E: fmt::Display> fmt::Display for TaskError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            TaskError::Failed { index, .. } => write!(f, "item {index} failed"),
-            TaskError::Panicked { index, .. } => write!(f, "item {index} panicked"),
+            TaskError::Failed { index, error } => write!(f, "item {index} failed: {error}"),
+            TaskError::Panicked { index, panic } => write!(f, "item {index} panicked: {panic}"),
             TaskError::Cancelled { index } => write!(f, "item {index} was cancelled"),
-            TaskError::Refused { index, .. } => write!(f, "the pool refused item {index}"),
+            TaskError::Refused { index, reason } => write!(f, "item {index} was refused: {reason}"),
         }
     }
 }
 
-impl<E: Error + 'static> Error for TaskError<E> {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match self {
-            TaskError::Failed { error, .. } => Some(error),
-            TaskError::Panicked { panic, .. } => Some(panic),
-            TaskError::Cancelled { .. } => None,
-            TaskError::Refused { reason, .. } => Some(reason),
-        }
-    }
-}
+/// `E` need not be an error itself: a text, an `anyhow::Error` or a boxed error will do.
+impl<E: fmt::Display + fmt::Debug> Error for TaskError<E> {}

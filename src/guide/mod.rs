@@ -26,6 +26,10 @@ pub mod backpressure {}
 pub mod results {}
 
 #[cfg_attr(not(doctest), doc = include_str!("links.md"))]
+#[doc = include_str!("../../docs/guide/pipelines.md")]
+pub mod pipelines {}
+
+#[cfg_attr(not(doctest), doc = include_str!("links.md"))]
 #[doc = include_str!("../../docs/guide/panics.md")]
 pub mod panics {}
 
@@ -47,6 +51,14 @@ pub mod async_and_blocking {}
 /// The programs of this page need the feature `tokio`, and so does the page.
 #[cfg(not(feature = "tokio"))]
 pub mod async_and_blocking {}
+
+#[cfg_attr(not(doctest), doc = include_str!("links.md"))]
+#[doc = include_str!("../../docs/guide/testing.md")]
+pub mod testing {}
+
+#[cfg_attr(not(doctest), doc = include_str!("links.md"))]
+#[doc = include_str!("../../docs/guide/platforms.md")]
+pub mod platforms {}
 
 #[cfg_attr(not(doctest), doc = include_str!("links.md"))]
 #[doc = include_str!("../../docs/guide/tuning.md")]
