@@ -76,9 +76,13 @@
 //! ```
 //! # let pool = formic::Pool::new(2);
 //! let mut rows = vec![vec![3, 1, 2], vec![6, 5, 4]];
-//! pool.for_each(&mut rows, |row| row.sort());
+//! pool.for_each(&mut rows, |row| row.sort())?;
 //! let sums: Vec<i32> = pool.map(rows, |row| row.iter().sum()).flatten().collect();
 //! assert_eq!(sums, [6, 15]);
+//!
+//! let numbers = pool.try_map(["1", "2"], |text| text.parse::<u32>())?; // or the first error
+//! assert_eq!(numbers, [1, 2]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! **Futures**, at most so many in flight; with the feature `tokio`.
