@@ -15,7 +15,7 @@ use crate::pool::Pool;
 ///
 /// A batch may be larger than queue and capacity together: [`spawn`](Batch::spawn) waits for a place
 /// as [`Pool::spawn`] does, while the workers go on. A task may use a batch of its own pool. A dropped
-/// batch lets its tasks run on.
+/// batch lets its tasks run on; their panics go to the [`on_panic`](crate::Builder::on_panic) hook.
 ///
 /// # Examples
 ///
@@ -350,6 +350,12 @@ impl<T: Send + 'static> Iterator for Batch<T> {
 
     fn size_hint(&self) -> (usize, Option<usize>) {
         (self.left, Some(self.left))
+    }
+}
+
+impl<T> Drop for Batch<T> {
+    fn drop(&mut self) {
+        self.tasks.iter().flatten().for_each(|parcel| parcel.detach());
     }
 }
 

@@ -14,6 +14,7 @@ use futures_core::Stream;
 use super::AsyncPool;
 use super::pull::{Pull, Sink};
 use super::source::{PollItems, Source};
+use crate::engine::{End, Hooks, contain};
 use crate::error::{JoinError, Refused, TaskPanic};
 
 /// What went wrong in [`AsyncPool::for_each`].
@@ -114,7 +115,8 @@ impl AsyncPool {
         F: Fn(I::Item) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = ()> + Send + 'static,
     {
-        let work = (items.into_items(), function, Panics::default());
+        let panics = Panics(Mutex::default(), self.engine().hooks().clone());
+        let work = (items.into_items(), function, panics);
         let pull = Pull::new(self.engine(), work, Location::caller());
         let pool = self.clone();
         async move {
@@ -157,7 +159,7 @@ impl AsyncPool {
         Fut: Future + Send + 'static,
         Fut::Output: Send + 'static,
     {
-        let shelf = Arc::new(Shelf::new(self.capacity()));
+        let shelf = Arc::new(Shelf::new(self.capacity(), self.engine().hooks()));
         let work = (items.into_items(), function, Arc::clone(&shelf));
         let pull = Pull::new(self.engine(), work, Location::caller());
         Map { shelf, run: Some(Box::pin(run(self.clone(), pull))) }
@@ -281,13 +283,21 @@ impl<R> fmt::Debug for Map<R> {
     }
 }
 
-/// The sink of `for_each`: only panics are kept.
-#[derive(Default)]
-struct Panics(Mutex<(u64, Option<TaskPanic>)>);
+/// The sink of `for_each`: it counts panics, and keeps the first. If the future of `for_each` was dropped, the
+/// hook receives that one when the last seat is gone.
+struct Panics(Mutex<(u64, Option<TaskPanic>)>, Hooks);
 
 impl Panics {
     fn take(&self) -> (u64, Option<TaskPanic>) {
         std::mem::take(&mut *lock(&self.0))
+    }
+}
+
+impl Drop for Panics {
+    fn drop(&mut self) {
+        if let (_, Some(first)) = self.take() {
+            let _: End = self.1.tell_panic(first);
+        }
     }
 }
 
@@ -315,8 +325,9 @@ impl Sink for Panics {
     }
 }
 
-/// The sink of `map`: results wait here until they are taken out.
-struct Shelf<R>(Mutex<Results<R>>);
+/// The sink of `map`: results wait here until they are taken out. If the stream was dropped, the hook receives
+/// the panics among them when the last seat is gone.
+struct Shelf<R>(Mutex<Results<R>>, Hooks);
 
 struct Results<R> {
     ordered: bool,
@@ -332,8 +343,8 @@ struct Results<R> {
 }
 
 impl<R> Shelf<R> {
-    fn new(room: usize) -> Self {
-        Shelf(Mutex::new(Results {
+    fn new(room: usize, hooks: &Hooks) -> Self {
+        let results = Results {
             ordered: true,
             results: VecDeque::new(),
             numbers: 0,
@@ -341,7 +352,8 @@ impl<R> Shelf<R> {
             room: room as u64,
             taker: None,
             seat: None,
-        }))
+        };
+        Shelf(Mutex::new(results), hooks.clone())
     }
 
     /// The next result, or `waker` is woken when it is there.
@@ -359,6 +371,18 @@ impl<R> Shelf<R> {
         drop(results);
         drop(old);
         None
+    }
+}
+
+impl<R> Drop for Shelf<R> {
+    fn drop(&mut self) {
+        let results = std::mem::take(&mut lock(&self.0).results);
+        for result in results.into_iter().flatten() {
+            match result {
+                Err(JoinError::Panicked(panic)) => _ = self.1.tell_panic(panic),
+                unwanted => contain(|| drop(unwanted)),
+            }
+        }
     }
 }
 

@@ -7,19 +7,21 @@
 
 mod awaited;
 mod driven;
+mod panicked;
 
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::Arc;
 use std::task::Waker;
 
 pub(crate) use self::awaited::Awaited;
+use self::panicked::Recipient;
 use super::cell::{Runnable, abandon};
 use super::current::{Stoppable, as_current};
 use super::entry::Departure;
 use super::rested::{Rested, Rests};
 use super::run::{Counts, End, contain};
 use super::sync::atomic::{AtomicBool, Ordering};
-use super::sync::{Mutex, lock};
+use super::sync::{Mutex, MutexGuard, lock};
 use super::worker::{Kind, enter};
 use super::{Engine, Work};
 use crate::error::{JoinError, TaskPanic};
@@ -56,6 +58,7 @@ pub(crate) struct Parcel<W: Work, P, R> {
 struct Content<P, R> {
     stage: Stage<P, R>,
     waker: Option<Waker>,
+    recipient: Recipient,
 }
 
 enum Stage<P, R> {
@@ -71,8 +74,10 @@ enum Stage<P, R> {
     Resting(Arc<dyn Runnable>),
     /// It is to be dropped.
     Stopping,
+    /// It panicked, and has not been counted: the outcome does not show yet.
+    Panicked(TaskPanic),
     Done(Result<R, JoinError>),
-    /// The outcome has been given to whoever joined.
+    /// The handle, or the hook, has received the outcome.
     Collected,
 }
 
@@ -106,6 +111,9 @@ pub(crate) trait Joinable<R>: Send + Sync {
 
     /// The outcome, if it is there. Otherwise `waker` is woken when it is.
     fn collect(&self, waker: &Waker) -> Option<Result<R, JoinError>>;
+
+    /// The handle is dropped, and has not collected the outcome: the hook receives the task's panic.
+    fn detach(&self);
 }
 
 impl<W, P, R> Parcel<W, P, R>
@@ -139,9 +147,10 @@ where
         engine: &Arc<Engine<W>>,
         origin: &'static Location<'static>,
     ) -> Arc<Self> {
+        let content = Content { stage, waker: None, recipient: Recipient::Handle };
         Arc::new(Parcel {
             engine: Arc::clone(engine),
-            content: Mutex::new(Content { stage, waker: None }),
+            content: Mutex::new(content),
             done: AtomicBool::new(false),
             stop: AtomicBool::new(false),
             origin,
@@ -203,10 +212,7 @@ where
                 End::Counted
             }
             Err(payload) => {
-                let panic = TaskPanic::caught(payload, Some(self.origin));
-                self.engine.count(End::Panicked, counts);
-                self.settle(Err(JoinError::Panicked(panic)));
-                End::CountedPanic
+                self.end_panicked(TaskPanic::caught(payload, Some(self.origin)), counts)
             }
         }
     }
@@ -216,14 +222,19 @@ where
         let Some(packed) = self.take() else { return };
         self.engine.depart(Departure::Adopted);
         let _inside = enter(&self.engine, Kind::Thread);
-        // Counted, and its panic is in the handle.
+        // It is counted, and its panic has a recipient.
         let _: End = self.run(packed, Counts::Joiner, task);
     }
 
-    /// Puts the outcome into the parcel and wakes whoever waits for it.
+    /// Puts an outcome other than a panic into the parcel, and shows it.
     fn settle(&self, outcome: Result<R, JoinError>) {
         let mut content = lock(&self.content);
         content.stage = Stage::Done(outcome);
+        self.show(content);
+    }
+
+    /// Lets the outcome be seen, and wakes the thread or the future that waits for it.
+    fn show(&self, mut content: MutexGuard<'_, Content<P, R>>) {
         let waker = content.waker.take();
         drop(content);
         // After the lock, for whoever looks for this takes the lock next.
@@ -362,5 +373,9 @@ where
         drop(content);
         drop(old);
         None
+    }
+
+    fn detach(&self) {
+        self.leave_to_hook();
     }
 }

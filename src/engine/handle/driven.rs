@@ -8,7 +8,7 @@ use crate::engine::cell::{Runnable, abandon};
 use crate::engine::entry::Departure;
 use crate::engine::rested::Rests;
 use crate::engine::run::{Counts, End};
-use crate::error::JoinError;
+use crate::error::{JoinError, TaskPanic};
 
 impl<W, P, R> Parcel<W, P, R>
 where
@@ -77,6 +77,36 @@ where
         true
     }
 
+    /// The outcome of a task, after it was dropped. A panic in the drop is the task's own. If the task had
+    /// panicked before, the handle receives the first panic, and the hook the second.
+    pub(crate) fn after_drop(
+        &self,
+        outcome: Result<R, TaskPanic>,
+        dropped: Result<(), TaskPanic>,
+    ) -> Result<R, TaskPanic> {
+        let Err(panic) = dropped else { return outcome };
+        match outcome {
+            Ok(unwanted) => {
+                contain(|| drop(unwanted));
+                Err(panic)
+            }
+            Err(first) => {
+                self.tell_hook(Some(panic));
+                Err(first)
+            }
+        }
+    }
+
+    /// Turns the outcome of a task that was told to stop into a cancellation. The handle will not receive
+    /// its panic, so the hook does.
+    fn end_stopped(&self, outcome: Result<R, JoinError>) -> Result<R, JoinError> {
+        match outcome {
+            Err(JoinError::Panicked(panic)) => self.tell_hook(Some(panic)),
+            unwanted => contain(|| drop(unwanted)),
+        }
+        Err(JoinError::Cancelled)
+    }
+
     /// A task that was driven has ended, and everything it owned is gone. It is counted before its
     /// outcome shows.
     pub(crate) fn end_driven(&self, outcome: Result<R, JoinError>, counts: Counts) -> End {
@@ -90,19 +120,15 @@ where
         let waker = std::mem::replace(&mut content.stage, Stage::Open);
         drop(content);
         drop(waker);
-        let mut outcome = outcome;
-        if stopped {
-            let unwanted = std::mem::replace(&mut outcome, Err(JoinError::Cancelled));
-            contain(|| drop(unwanted));
-        }
-        let (end, counted) = match &outcome {
-            Ok(_) => (End::Completed, End::Counted),
-            Err(JoinError::Panicked(_)) => (End::Panicked, End::CountedPanic),
-            Err(JoinError::Cancelled | JoinError::Refused(_)) => (End::Cancelled, End::Counted),
+        let outcome = if stopped { self.end_stopped(outcome) } else { outcome };
+        let end = match outcome {
+            Err(JoinError::Panicked(panic)) => return self.end_panicked(panic, counts),
+            Ok(_) => End::Completed,
+            Err(JoinError::Cancelled | JoinError::Refused(_)) => End::Cancelled,
         };
         self.engine.count(end, counts);
         self.settle(outcome);
-        counted
+        End::Counted
     }
 }
 
