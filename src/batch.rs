@@ -14,7 +14,7 @@ use crate::pool::Pool;
 ///
 /// A batch may be larger than queue and capacity together: [`spawn`](Batch::spawn) waits for a place
 /// as [`Pool::spawn`] does, while the workers go on. A task may use a batch of its own pool. A dropped
-/// batch lets its tasks run on.
+/// batch lets its tasks run on; their panics go to the [`on_panic`](crate::Builder::on_panic) hook.
 ///
 /// # Examples
 ///

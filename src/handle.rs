@@ -11,7 +11,8 @@ use crate::engine::{self, Joinable, TakenIn};
 use crate::error::JoinError;
 
 /// A handle to a task: [`join`](JoinHandle::join) it, or await it on any executor. Dropped, the task
-/// runs on, unless [`cancel_on_drop`](JoinHandle::cancel_on_drop) says otherwise.
+/// runs on, unless [`cancel_on_drop`](JoinHandle::cancel_on_drop) says otherwise. Its panic then goes to the
+/// [`on_panic`](crate::Builder::on_panic) hook.
 ///
 /// When the result is there, everything the task owned has been dropped, and the task is counted
 /// as completed.
@@ -31,7 +32,7 @@ use crate::error::JoinError;
 /// assert_eq!(handle.join()?, 42);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[must_use = "a dropped handle lets its task run on unheard; use `submit` if that is meant"]
+#[must_use = "a dropped handle drops the result of its task; use `submit` if that is meant"]
 pub struct JoinHandle<T> {
     /// Gone once the outcome has been collected.
     parcel: Option<Arc<dyn Joinable<T>>>,
@@ -250,9 +251,12 @@ impl<T> Future for JoinHandle<T> {
 
 impl<T> Drop for JoinHandle<T> {
     fn drop(&mut self) {
+        // None if the outcome was collected.
+        let Some(parcel) = &self.parcel else { return };
         if self.cancel_on_drop {
-            self.cancel();
+            parcel.cancel();
         }
+        parcel.detach();
     }
 }
 

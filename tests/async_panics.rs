@@ -175,6 +175,36 @@ fn a_payload_that_panics_when_dropped_is_contained() {
     });
 }
 
+/// Ready at once with a bomb, and panics when it is dropped after that.
+struct Loud;
+
+impl Future for Loud {
+    type Output = Bomb;
+
+    fn poll(
+        self: std::pin::Pin<&mut Self>,
+        _: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Bomb> {
+        std::task::Poll::Ready(Bomb)
+    }
+}
+
+impl Drop for Loud {
+    fn drop(&mut self) {
+        panic!("loud");
+    }
+}
+
+#[test]
+fn a_result_whose_drop_panics_after_the_drop_of_its_future_panicked_is_contained() {
+    on_both(|| async {
+        let pool = hushed(1, 10);
+        let error = pool.spawn(Loud).await.unwrap().await.map(std::mem::forget).unwrap_err();
+        assert_eq!(error.into_panic().unwrap().message(), "loud");
+        lives(&pool, (2, 1, 1, 0)).await;
+    });
+}
+
 #[test]
 fn an_async_function_may_panic_before_it_has_a_future() {
     on_both(|| async {

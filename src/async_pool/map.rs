@@ -75,7 +75,7 @@ impl AsyncPool {
         F: Fn(I::Item) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = ()> + Send + 'static,
     {
-        let work = (items.into_items(), function, FailuresOnly::default());
+        let work = (items.into_items(), function, FailuresOnly::new(self.engine().hooks()));
         let pull = Pull::new(self.engine(), work, Location::caller());
         let pool = self.clone();
         async move {
@@ -127,7 +127,7 @@ impl AsyncPool {
         V: Send + 'static,
         E: Send + 'static,
     {
-        let work = (items.into_items(), function, AllOrError::new());
+        let work = (items.into_items(), function, AllOrError::new(self.engine().hooks()));
         let pull = Pull::new(self.engine(), work, Location::caller());
         let pool = self.clone();
         async move {
@@ -207,7 +207,8 @@ impl AsyncPool {
         Fut: Future + Send + 'static,
         Fut::Output: Send + 'static,
     {
-        let buffer = Arc::new(ResultBuffer::new(self.capacity().saturating_mul(2)));
+        let window = self.capacity().saturating_mul(2);
+        let buffer = Arc::new(ResultBuffer::new(window, self.engine().hooks()));
         let work = (items.into_items(), function, Arc::clone(&buffer));
         let pull = Pull::new(self.engine(), work, Location::caller());
         let pool = self.clone();

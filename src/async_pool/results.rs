@@ -5,20 +5,33 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 use super::pull::Sink;
-use crate::error::{Failures, JoinError, TaskError};
+use crate::engine::{End, Hooks, contain};
+use crate::error::{Failures, ForEachError, JoinError, TaskError};
 use crate::map::InOrder;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The sink of `for_each`: only failures are kept.
-#[derive(Default)]
-pub(super) struct FailuresOnly(Mutex<Failures>);
+/// The sink of `for_each`: only failures are kept. If the future of `for_each` was dropped, the hook receives the
+/// first panic when the last seat is gone.
+pub(super) struct FailuresOnly(Mutex<Failures>, Hooks);
 
 impl FailuresOnly {
+    pub(super) fn new(hooks: &Hooks) -> Self {
+        FailuresOnly(Mutex::default(), hooks.clone())
+    }
+
     pub(super) fn take(&self) -> Failures {
         std::mem::take(&mut *lock(&self.0))
+    }
+}
+
+impl Drop for FailuresOnly {
+    fn drop(&mut self) {
+        if let Err(ForEachError::Panicked { first, .. }) = self.take().check() {
+            let _: End = self.1.tell_panic(first);
+        }
     }
 }
 
@@ -44,8 +57,9 @@ impl Sink for FailuresOnly {
     }
 }
 
-/// The sink of `try_map` and `try_for_each`: all values, or the failure of the lowest index.
-pub(super) struct AllOrError<V, E>(Mutex<AllState<V, E>>);
+/// The sink of `try_map` and `try_for_each`: all values, or the failure of the lowest index. The hook receives a
+/// panic that is not returned.
+pub(super) struct AllOrError<V, E>(Mutex<AllState<V, E>>, Hooks);
 
 struct AllState<V, E> {
     numbers: usize,
@@ -54,9 +68,17 @@ struct AllState<V, E> {
 }
 
 impl<V, E> AllOrError<V, E> {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(hooks: &Hooks) -> Self {
         let (numbers, values, error) = (0, InOrder::default(), None);
-        AllOrError(Mutex::new(AllState { numbers, values, error }))
+        AllOrError(Mutex::new(AllState { numbers, values, error }), hooks.clone())
+    }
+
+    /// A failure that will not be returned.
+    fn give_up(&self, error: Option<TaskError<E>>) {
+        match error {
+            Some(TaskError::Panicked { panic, .. }) => _ = self.1.tell_panic(panic),
+            error => contain(|| drop(error)),
+        }
     }
 
     /// The values, unless there was a failure, or items are left for the reason of `cut_off`.
@@ -109,12 +131,20 @@ impl<V: Send + 'static, E: Send + 'static> Sink for AllOrError<V, E> {
             Err(error) => Some(error),
         };
         drop(state);
-        drop(unwanted);
+        self.give_up(unwanted);
     }
 }
 
-/// The sink of `map`: results wait here until they are taken out.
-pub(super) struct ResultBuffer<R>(Mutex<BufferState<R>>);
+impl<V, E> Drop for AllOrError<V, E> {
+    fn drop(&mut self) {
+        let error = lock(&self.0).error.take();
+        self.give_up(error);
+    }
+}
+
+/// The sink of `map`: results wait here until they are taken out. If the stream was dropped, the hook receives the
+/// panics among them when the last seat is gone.
+pub(super) struct ResultBuffer<R>(Mutex<BufferState<R>>, Hooks);
 
 struct BufferState<R> {
     results: Results<R>,
@@ -135,10 +165,11 @@ enum Results<R> {
 }
 
 impl<R> ResultBuffer<R> {
-    pub(super) fn new(window: usize) -> Self {
+    pub(super) fn new(window: usize, hooks: &Hooks) -> Self {
         let results = Results::InOrder(VecDeque::new());
         let (taker, seat, window) = (None, None, window.max(1) as u64);
-        ResultBuffer(Mutex::new(BufferState { results, numbers: 0, taken: 0, window, taker, seat }))
+        let state = BufferState { results, numbers: 0, taken: 0, window, taker, seat };
+        ResultBuffer(Mutex::new(state), hooks.clone())
     }
 
     /// Lets as many items be in flight from now on.
@@ -197,6 +228,23 @@ impl<R> ResultBuffer<R> {
         };
         drop(unused);
         next
+    }
+}
+
+impl<R> Drop for ResultBuffer<R> {
+    fn drop(&mut self) {
+        let results = match &mut lock(&self.0).results {
+            Results::InOrder(results) => std::mem::take(results).into_iter().flatten().collect(),
+            Results::AsTheyCome(results) => {
+                std::mem::take(results).into_iter().map(|(_, result)| result).collect::<Vec<_>>()
+            }
+        };
+        for result in results {
+            match result {
+                Err(JoinError::Panicked(panic)) => _ = self.1.tell_panic(panic),
+                result => contain(|| drop(result)),
+            }
+        }
     }
 }
 

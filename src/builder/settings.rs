@@ -139,10 +139,19 @@ impl<P> Builder<P> {
         self
     }
 
-    /// Called on the worker's thread when a task has panicked. Rust has printed the panic to the
-    /// standard error by then, as it does for every thread. A panic in the hook is contained.
+    /// Called when a task has panicked, and no handle will receive the panic. Rust has printed the panic to
+    /// the standard error by then, as it does for every thread. A panic in the hook is contained.
     ///
-    /// The panic of a spawned task goes to its handle, and not to the hook.
+    /// The hook is called once for each of these, and never for a panic that a handle has received:
+    ///
+    /// - a submitted task panics: on the thread that ran it;
+    /// - a spawned task panics, and its handle was dropped: on the thread that ran it;
+    /// - a handle, a [`Batch`](crate::Batch) or a `map` is dropped, and the panic of its task was not taken
+    ///   out: on the thread that drops it;
+    /// - a call of an [`FnPool`](crate::FnPool) panics after its caller gave up.
+    ///
+    /// When a wait for the end of all tasks returns, the hook has been called for all of them whose handle
+    /// was dropped before.
     ///
     /// # Examples
     ///

@@ -6,19 +6,22 @@
 //! exactly one outcome.
 
 mod awaited;
+mod driven;
+mod panicked;
 
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::Arc;
 use std::task::Waker;
 
 pub(crate) use self::awaited::Awaited;
+use self::panicked::Recipient;
 use super::cell::{Runnable, abandon};
 use super::current::{Stoppable, as_current};
 use super::entry::Departure;
 use super::rested::{Rested, Rests};
 use super::run::{Counts, End, contain};
 use super::sync::atomic::{AtomicBool, Ordering};
-use super::sync::{Mutex, lock};
+use super::sync::{Mutex, MutexGuard, lock};
 use super::worker::{Kind, enter};
 use super::{Engine, Work};
 use crate::error::{JoinError, TaskPanic};
@@ -55,6 +58,7 @@ pub(crate) struct Parcel<W: Work, P, R> {
 struct Content<P, R> {
     stage: Stage<P, R>,
     waker: Option<Waker>,
+    recipient: Recipient,
 }
 
 enum Stage<P, R> {
@@ -70,8 +74,10 @@ enum Stage<P, R> {
     Resting(Arc<dyn Runnable>),
     /// It is to be dropped.
     Stopping,
+    /// It panicked, and has not been counted: the outcome does not show yet.
+    Panicked(TaskPanic),
     Done(Result<R, JoinError>),
-    /// The outcome has been given to whoever joined.
+    /// The handle, or the hook, has received the outcome.
     Collected,
 }
 
@@ -105,6 +111,9 @@ pub(crate) trait Joinable<R>: Send + Sync {
 
     /// The outcome, if it is there. Otherwise `waker` is woken when it is.
     fn collect(&self, waker: &Waker) -> Option<Result<R, JoinError>>;
+
+    /// The handle is dropped, and has not collected the outcome: the hook receives the task's panic.
+    fn detach(&self);
 }
 
 impl<W, P, R> Parcel<W, P, R>
@@ -138,9 +147,10 @@ where
         engine: &Arc<Engine<W>>,
         origin: &'static Location<'static>,
     ) -> Arc<Self> {
+        let content = Content { stage, waker: None, recipient: Recipient::Handle };
         Arc::new(Parcel {
             engine: Arc::clone(engine),
-            content: Mutex::new(Content { stage, waker: None }),
+            content: Mutex::new(content),
             done: AtomicBool::new(false),
             stop: AtomicBool::new(false),
             origin,
@@ -176,95 +186,6 @@ where
         }
     }
 
-    /// Says who is to be woken when the task is to be dropped. False if it is.
-    pub(crate) fn drive(&self, waker: &Waker) -> bool {
-        let mut content = lock(&self.content);
-        let Stage::Driven(kept) = &mut content.stage else { return false };
-        if kept.as_ref().is_some_and(|kept| kept.will_wake(waker)) {
-            return true;
-        }
-        let old = kept.replace(waker.clone());
-        drop(content);
-        drop(old);
-        true
-    }
-
-    /// The task stands in the line again. False if it is to be dropped.
-    fn lay_to_rest(&self, cell: &Arc<dyn Runnable>) -> bool {
-        let mut content = lock(&self.content);
-        if !matches!(content.stage, Stage::Driven(_)) {
-            return false;
-        }
-        let driven = std::mem::replace(&mut content.stage, Stage::Resting(Arc::clone(cell)));
-        drop(content);
-        // It has a waker, which is somebody else's code, but only the cell's own clone of it is
-        // dropped here.
-        drop(driven);
-        true
-    }
-
-    /// Drops a task that rests. False if there is none.
-    fn cancel_rested(&self) -> bool {
-        let Some(cell) = self.take_rested_as(Stage::Open) else { return false };
-        // First the place, because what is dropped may want one.
-        self.engine.depart(Departure::Cancelled);
-        let _: End = abandon(&cell);
-        self.settle(Err(JoinError::Cancelled));
-        true
-    }
-
-    fn take_rested_as(&self, next: Stage<P, R>) -> Option<Arc<dyn Runnable>> {
-        let mut content = lock(&self.content);
-        match std::mem::replace(&mut content.stage, next) {
-            Stage::Resting(cell) => Some(cell),
-            other => {
-                content.stage = other;
-                None
-            }
-        }
-    }
-
-    /// Has a task that is driven dropped. False if it is too late.
-    fn stop_driven(&self) -> bool {
-        let mut content = lock(&self.content);
-        let Stage::Driven(waker) = &mut content.stage else { return false };
-        let waker = waker.take();
-        content.stage = Stage::Stopping;
-        drop(content);
-        if let Some(waker) = waker {
-            contain(|| waker.wake());
-        }
-        true
-    }
-
-    /// A task that was driven has ended, and everything it owned is gone. It is counted before its
-    /// outcome shows.
-    pub(crate) fn end_driven(&self, outcome: Result<R, JoinError>, counts: Counts) -> End {
-        let mut content = lock(&self.content);
-        // Whoever was told that it will be dropped has the last word.
-        let stopped = matches!(content.stage, Stage::Stopping);
-        if !stopped && !matches!(content.stage, Stage::Driven(_)) {
-            // Nobody had begun with it: whoever drops it counts it, and says so.
-            return End::Counted;
-        }
-        let waker = std::mem::replace(&mut content.stage, Stage::Open);
-        drop(content);
-        drop(waker);
-        let mut outcome = outcome;
-        if stopped {
-            let unwanted = std::mem::replace(&mut outcome, Err(JoinError::Cancelled));
-            contain(|| drop(unwanted));
-        }
-        let (end, counted) = match &outcome {
-            Ok(_) => (End::Completed, End::Counted),
-            Err(JoinError::Panicked(_)) => (End::Panicked, End::CountedPanic),
-            Err(JoinError::Cancelled | JoinError::Refused(_)) => (End::Cancelled, End::Counted),
-        };
-        self.engine.count(end, counts);
-        self.settle(outcome);
-        counted
-    }
-
     /// Takes back what nobody has begun with; otherwise asks the task to stop.
     pub(crate) fn take_back(&self) -> Option<P> {
         self.stop.store(true, Ordering::Relaxed);
@@ -291,10 +212,7 @@ where
                 End::Counted
             }
             Err(payload) => {
-                let panic = TaskPanic::caught(payload, Some(self.origin));
-                self.engine.count(End::Panicked, counts);
-                self.settle(Err(JoinError::Panicked(panic)));
-                End::CountedPanic
+                self.end_panicked(TaskPanic::caught(payload, Some(self.origin)), counts)
             }
         }
     }
@@ -304,14 +222,19 @@ where
         let Some(packed) = self.take() else { return };
         self.engine.depart(Departure::Adopted);
         let _inside = enter(&self.engine, Kind::Thread);
-        // Counted, and its panic is in the handle.
+        // It is counted, and its panic has a recipient.
         let _: End = self.run(packed, Counts::Joiner, task);
     }
 
-    /// Puts the outcome into the parcel and wakes whoever waits for it.
+    /// Puts an outcome other than a panic into the parcel, and shows it.
     fn settle(&self, outcome: Result<R, JoinError>) {
         let mut content = lock(&self.content);
         content.stage = Stage::Done(outcome);
+        self.show(content);
+    }
+
+    /// Lets the outcome be seen, and wakes the thread or the future that waits for it.
+    fn show(&self, mut content: MutexGuard<'_, Content<P, R>>) {
         let waker = content.waker.take();
         drop(content);
         // After the lock, for whoever looks for this takes the lock next.
@@ -357,21 +280,6 @@ where
         drop(content);
         contain(|| drop(packed));
         self.settle(Err(JoinError::Cancelled));
-    }
-}
-
-impl<W, P, R> Rests for Parcel<W, P, R>
-where
-    W: Unpack<P, R>,
-    P: Send + 'static,
-    R: Send + 'static,
-{
-    fn take_rested(&self) -> Option<Arc<dyn Runnable>> {
-        self.take_rested_as(Stage::Driven(None))
-    }
-
-    fn is_resting(&self) -> bool {
-        matches!(lock(&self.content).stage, Stage::Resting(_))
     }
 }
 
@@ -465,5 +373,9 @@ where
         drop(content);
         drop(old);
         None
+    }
+
+    fn detach(&self) {
+        self.leave_to_hook();
     }
 }

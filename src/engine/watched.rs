@@ -108,16 +108,15 @@ where
         let current = Arc::clone(parcel) as Arc<dyn Stoppable>;
         let polled =
             as_current(Some(current), || catch_unwind(AssertUnwindSafe(|| future.poll(context))));
-        let value = match polled {
+        let caught = |payload| TaskPanic::caught(payload, Some(this.origin));
+        let outcome = match polled {
             Ok(Poll::Pending) => return Poll::Pending,
             Ok(Poll::Ready(value)) => Ok(value),
-            Err(payload) => Err(payload),
+            Err(payload) => Err(caught(payload)),
         };
         // What it owns is gone before the outcome shows.
-        let dropped = catch_unwind(AssertUnwindSafe(|| this.future.set(None)));
-        let outcome = value.and_then(|value| dropped.map(|()| value));
-        let outcome = outcome
-            .map_err(|payload| JoinError::Panicked(TaskPanic::caught(payload, Some(this.origin))));
+        let dropped = catch_unwind(AssertUnwindSafe(|| this.future.set(None))).map_err(caught);
+        let outcome = parcel.after_drop(outcome, dropped).map_err(JoinError::Panicked);
         let end = parcel.end_driven(outcome, *this.counts);
         // If nobody wants the outcome it is dropped here, and may panic; the task is counted already.
         contain(|| *this.parcel = None);

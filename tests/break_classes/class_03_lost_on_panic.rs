@@ -9,7 +9,7 @@ use std::thread;
 
 use formic::TaskPanic;
 
-use crate::common::{block_on, join};
+use crate::common::{block_on, eventually, join};
 use crate::hold::Hold;
 use crate::kinds::{Job, Kind, Plan};
 use crate::{counting, rounds};
@@ -122,3 +122,44 @@ fn what_is_discarded_may_panic<K: Kind>() {
     }
 }
 on_every_pool!(what_is_discarded_may_panic);
+
+/// A handle is dropped before, after or while its task panics: the hook is called once in each case, and
+/// before a wait for the end returns.
+fn a_dropped_handle_leaves_the_panic_to_the_hook<K: Kind>() {
+    let told = Arc::new(AtomicU64::new(0));
+    let count = Arc::clone(&told);
+    let on_panic = Arc::new(move |panic: &TaskPanic| {
+        assert_eq!(panic.message(), "unheard");
+        count.fetch_add(1, Ordering::SeqCst);
+    });
+    let pool = K::build(&Plan { on_panic, ..Plan::new(2, 2) });
+    let calls = || told.load(Ordering::SeqCst);
+    for round in 0..rounds(2_000) {
+        let hold = Hold::default();
+        let task = |held: Option<Hold>| -> Job {
+            Box::pin(async move {
+                if let Some(hold) = held {
+                    hold.wait().await;
+                }
+                panic!("unheard");
+            })
+        };
+        drop(block_on(pool.spawn(task(Some(hold.clone())))).unwrap());
+        hold.open();
+        assert!(block_on(pool.wait_idle()));
+        assert_eq!(calls(), 3 * round + 1, "the handle was dropped before the end");
+
+        let handle = block_on(pool.spawn(task(None))).unwrap();
+        eventually("the outcome is there", || handle.is_finished());
+        assert_eq!(calls(), 3 * round + 1, "there is a handle");
+        drop(handle);
+        assert_eq!(calls(), 3 * round + 2, "the handle was dropped after the end");
+
+        drop(block_on(pool.spawn(task(None))).unwrap());
+        assert!(block_on(pool.wait_idle()));
+        assert_eq!(calls(), 3 * round + 3, "the handle was dropped at any time");
+    }
+    assert!(block_on(pool.drain()));
+    assert_eq!(pool.stats().panicked, calls());
+}
+on_every_pool!(a_dropped_handle_leaves_the_panic_to_the_hook);

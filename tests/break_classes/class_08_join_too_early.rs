@@ -105,7 +105,7 @@ fn batch_scope_and_map() {
             let count = Arc::clone(&ran);
             assert_eq!(pool.map(0..5, move |_| count.fetch_add(1, Ordering::SeqCst)).count(), 5);
             assert_eq!(ran.load(Ordering::SeqCst), 20 * round - 5);
-            pool.for_each(0..5, |_| _ = ran.fetch_add(1, Ordering::SeqCst));
+            pool.for_each(0..5, |_| _ = ran.fetch_add(1, Ordering::SeqCst)).unwrap();
             assert_eq!(ran.load(Ordering::SeqCst), 20 * round);
         }
     });

@@ -1,14 +1,17 @@
 //! Models of tasks with a handle: exactly one outcome, and whoever waits for it is woken.
 
-use std::panic::Location;
+use std::panic::{Location, resume_unwind};
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread;
 
 use super::{WAIT, explore, settings};
 use crate::engine::task::Task;
-use crate::engine::{Ended, Engine, Joinable, Parcel, Slip};
+use crate::engine::{Ended, Engine, Hooks, Joinable, Parcel, Settings, Slip};
+use crate::error::TaskPanic;
 use crate::handle::JoinHandle;
 use crate::pool::{Closures, Spawned};
 
@@ -17,7 +20,13 @@ type Pool = Arc<Engine<Closures>>;
 /// Spawns a task that counts itself; returns what a handle is made of.
 fn spawn(pool: &Pool, ran: &Arc<AtomicUsize>) -> Arc<dyn Joinable<usize>> {
     let ran = Arc::clone(ran);
-    let task = move || ran.fetch_add(1, Ordering::SeqCst);
+    spawn_task(pool, move || ran.fetch_add(1, Ordering::SeqCst))
+}
+
+fn spawn_task(
+    pool: &Pool,
+    task: impl FnOnce() -> usize + Send + 'static,
+) -> Arc<dyn Joinable<usize>> {
     let parcel = Parcel::new(pool, task, Location::caller());
     let errand = Task::errand(Spawned(Slip::new(&parcel)));
     assert!(pool.submit(errand, WAIT).is_ok());
@@ -91,5 +100,36 @@ fn when_the_outcome_shows_the_task_is_counted() {
         loom::future::block_on(JoinHandle::new(parcel)).unwrap();
         assert_eq!(pool.stats().completed, 1);
         drain(&pool, 1);
+    });
+}
+
+/// A pool whose hook counts the panics it is told.
+fn pool_with_hook() -> (Pool, Arc<AtomicUsize>) {
+    let told = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&told);
+    let on_panic = move |_: &TaskPanic| {
+        count.fetch_add(1, Ordering::SeqCst);
+    };
+    let hooks = Hooks { on_panic: Some(Arc::new(on_panic)), ..Hooks::default() };
+    (Engine::new(Settings { hooks, ..settings(1, 8) }, Closures), told)
+}
+
+#[test]
+fn a_panic_is_told_once_to_the_handle_or_to_the_hook() {
+    explore(|| {
+        let (pool, told) = pool_with_hook();
+        // Rust does not print what is resumed.
+        let mut handle = JoinHandle::new(spawn_task(&pool, || resume_unwind(Box::new("told"))));
+        let mut context = Context::from_waker(Waker::noop());
+        let heard = match Pin::new(&mut handle).poll(&mut context) {
+            Poll::Ready(outcome) => usize::from(outcome.unwrap_err().is_panic()),
+            Poll::Pending => 0,
+        };
+        drop(handle);
+        pool.wait_until(Ended::Tasks, None).unwrap();
+        assert_eq!(told.load(Ordering::SeqCst) + heard, 1);
+        pool.close();
+        pool.wait_until(Ended::Workers, None).unwrap();
+        assert_eq!(told.load(Ordering::SeqCst) + heard, 1);
     });
 }

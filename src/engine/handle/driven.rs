@@ -1,0 +1,148 @@
+//! A parcel whose task a driver runs: it can be told to stop, or rest in the line.
+
+use std::sync::Arc;
+use std::task::Waker;
+
+use super::{Parcel, Stage, Unpack, contain, lock};
+use crate::engine::cell::{Runnable, abandon};
+use crate::engine::entry::Departure;
+use crate::engine::rested::Rests;
+use crate::engine::run::{Counts, End};
+use crate::error::{JoinError, TaskPanic};
+
+impl<W, P, R> Parcel<W, P, R>
+where
+    W: Unpack<P, R>,
+    P: Send + 'static,
+    R: Send + 'static,
+{
+    /// Says who is to be woken when the task is to be dropped. False if it is.
+    pub(crate) fn drive(&self, waker: &Waker) -> bool {
+        let mut content = lock(&self.content);
+        let Stage::Driven(kept) = &mut content.stage else { return false };
+        if kept.as_ref().is_some_and(|kept| kept.will_wake(waker)) {
+            return true;
+        }
+        let old = kept.replace(waker.clone());
+        drop(content);
+        drop(old);
+        true
+    }
+
+    /// The task stands in the line again. False if it is to be dropped.
+    pub(super) fn lay_to_rest(&self, cell: &Arc<dyn Runnable>) -> bool {
+        let mut content = lock(&self.content);
+        if !matches!(content.stage, Stage::Driven(_)) {
+            return false;
+        }
+        let driven = std::mem::replace(&mut content.stage, Stage::Resting(Arc::clone(cell)));
+        drop(content);
+        // It has a waker, which is somebody else's code, but only the cell's own clone of it is
+        // dropped here.
+        drop(driven);
+        true
+    }
+
+    /// Drops a task that rests. False if there is none.
+    pub(super) fn cancel_rested(&self) -> bool {
+        let Some(cell) = self.take_rested_as(Stage::Open) else { return false };
+        // First the place, because what is dropped may want one.
+        self.engine.depart(Departure::Cancelled);
+        let _: End = abandon(&cell);
+        self.settle(Err(JoinError::Cancelled));
+        true
+    }
+
+    fn take_rested_as(&self, next: Stage<P, R>) -> Option<Arc<dyn Runnable>> {
+        let mut content = lock(&self.content);
+        match std::mem::replace(&mut content.stage, next) {
+            Stage::Resting(cell) => Some(cell),
+            other => {
+                content.stage = other;
+                None
+            }
+        }
+    }
+
+    /// Has a task that is driven dropped. False if it is too late.
+    pub(super) fn stop_driven(&self) -> bool {
+        let mut content = lock(&self.content);
+        let Stage::Driven(waker) = &mut content.stage else { return false };
+        let waker = waker.take();
+        content.stage = Stage::Stopping;
+        drop(content);
+        if let Some(waker) = waker {
+            contain(|| waker.wake());
+        }
+        true
+    }
+
+    /// The outcome of a task, after it was dropped. A panic in the drop is the task's own. If the task had
+    /// panicked before, the handle receives the first panic, and the hook the second.
+    pub(crate) fn after_drop(
+        &self,
+        outcome: Result<R, TaskPanic>,
+        dropped: Result<(), TaskPanic>,
+    ) -> Result<R, TaskPanic> {
+        let Err(panic) = dropped else { return outcome };
+        match outcome {
+            Ok(unwanted) => {
+                contain(|| drop(unwanted));
+                Err(panic)
+            }
+            Err(first) => {
+                self.tell_hook(Some(panic));
+                Err(first)
+            }
+        }
+    }
+
+    /// Turns the outcome of a task that was told to stop into a cancellation. The handle will not receive
+    /// its panic, so the hook does.
+    fn end_stopped(&self, outcome: Result<R, JoinError>) -> Result<R, JoinError> {
+        match outcome {
+            Err(JoinError::Panicked(panic)) => self.tell_hook(Some(panic)),
+            unwanted => contain(|| drop(unwanted)),
+        }
+        Err(JoinError::Cancelled)
+    }
+
+    /// A task that was driven has ended, and everything it owned is gone. It is counted before its
+    /// outcome shows.
+    pub(crate) fn end_driven(&self, outcome: Result<R, JoinError>, counts: Counts) -> End {
+        let mut content = lock(&self.content);
+        // Whoever was told that it will be dropped has the last word.
+        let stopped = matches!(content.stage, Stage::Stopping);
+        if !stopped && !matches!(content.stage, Stage::Driven(_)) {
+            // Nobody had begun with it: whoever drops it counts it, and says so.
+            return End::Counted;
+        }
+        let waker = std::mem::replace(&mut content.stage, Stage::Open);
+        drop(content);
+        drop(waker);
+        let outcome = if stopped { self.end_stopped(outcome) } else { outcome };
+        let end = match outcome {
+            Err(JoinError::Panicked(panic)) => return self.end_panicked(panic, counts),
+            Ok(_) => End::Completed,
+            Err(JoinError::Cancelled | JoinError::Refused(_)) => End::Cancelled,
+        };
+        self.engine.count(end, counts);
+        self.settle(outcome);
+        End::Counted
+    }
+}
+
+impl<W, P, R> Rests for Parcel<W, P, R>
+where
+    W: Unpack<P, R>,
+    P: Send + 'static,
+    R: Send + 'static,
+{
+    fn take_rested(&self) -> Option<Arc<dyn Runnable>> {
+        self.take_rested_as(Stage::Driven(None))
+    }
+
+    fn is_resting(&self) -> bool {
+        matches!(lock(&self.content).stage, Stage::Resting(_))
+    }
+}
