@@ -1,6 +1,7 @@
 //! Errors: one small type per act, and what was refused comes back inside.
 
 mod ends;
+mod exclusive;
 mod semaphore;
 mod settings;
 mod shards;

@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
+use super::exclusive::Exclusive;
 use super::{JoinError, TaskPanic};
 
 /// Why a task or a permit was refused.
@@ -65,6 +66,10 @@ impl Error for Refused {}
 
 /// A task that was not accepted, with the reason. The task comes back by [`into_task`].
 ///
+/// The error is `Send + Sync + 'static` if the task is `Send + 'static`. Therefore `?` converts it into
+/// `Box<dyn Error + Send + Sync>`, `anyhow::Error` and the like, also if the closure or the future is not `Sync`.
+/// The conversion into [`Refused`] keeps the reason and drops the task.
+///
 /// [`into_task`]: SubmitError::into_task
 ///
 /// # Examples
@@ -80,14 +85,15 @@ impl Error for Refused {}
 /// task(); // it is ours again
 /// ```
 #[must_use]
+#[non_exhaustive]
 pub struct SubmitError<F> {
-    task: F,
+    task: Exclusive<F>,
     reason: Refused,
 }
 
 impl<F> SubmitError<F> {
     pub(crate) fn new(task: F, reason: Refused) -> Self {
-        SubmitError { task, reason }
+        SubmitError { task: Exclusive::new(task), reason }
     }
 
     /// Why the task was refused.
@@ -118,7 +124,7 @@ impl<F> SubmitError<F> {
     /// assert_eq!(error.into_task(), "mine");
     /// ```
     pub fn into_task(self) -> F {
-        self.task
+        self.task.into_inner()
     }
 }
 
@@ -135,6 +141,13 @@ impl<F> fmt::Display for SubmitError<F> {
 }
 
 impl<F> Error for SubmitError<F> {}
+
+/// The reason. The task is dropped.
+impl<F> From<SubmitError<F>> for Refused {
+    fn from(error: SubmitError<F>) -> Self {
+        error.reason
+    }
+}
 
 /// Why a call has no result.
 ///

@@ -1,0 +1,10 @@
+//! Errors: they pass through `?`, say one fact each, and are as shareable as every other type of the crate.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod anyhow_threads; // `?` on pools of threads, in functions that return `anyhow::Result`
+#[cfg(feature = "tokio")]
+mod anyhow_futures; // .. and on pools of futures
