@@ -81,20 +81,22 @@ impl Growth {
         let Growth::ByLoad { step, grow_at, shrink_at } = self else {
             return Ok(None);
         };
+        let refuse = |problem: String| Err(BuildError::of("growth", problem));
         if step == 0 {
-            return Err(BuildError::GrowthStep);
+            return refuse("a step of 0 changes nothing".to_owned());
         }
         for (mark, load) in [("grow_at", grow_at), ("shrink_at", shrink_at)] {
-            // What is not a number is in no range.
+            // NaN is in no range.
             if !(0.0..=1.0).contains(&load) {
-                return Err(BuildError::GrowthMark { mark, load });
+                return refuse(format!("{mark} is {load}, which is not from 0.0 to 1.0"));
             }
         }
         if shrink_at >= grow_at {
-            return Err(BuildError::GrowthOrder { grow_at, shrink_at });
+            return refuse(format!("shrink_at {shrink_at} is not below grow_at {grow_at}"));
         }
         match queue {
-            None | Some(0) => Err(BuildError::GrowthQueue { queue }),
+            None => refuse("a queue without a bound has no load".to_owned()),
+            Some(0) => refuse("a queue of 0 has no load".to_owned()),
             Some(_) => Ok(Some(ByLoad { step, grow_at, shrink_at })),
         }
     }

@@ -16,11 +16,11 @@ impl Builder<Pool> {
     /// # Examples
     ///
     /// ```
-    /// use formic::{BuildError, Pool};
+    /// use formic::Pool;
     ///
     /// let pool = Pool::builder().workers(4).queue(64).build()?;
     /// assert_eq!((pool.capacity(), pool.workers()), (4, 0));
-    /// assert!(matches!(Pool::builder().workers(0).build(), Err(BuildError::NoWorkers)));
+    /// assert_eq!(Pool::builder().workers(0).build().unwrap_err().setting(), Some("workers"));
     /// # Ok::<(), formic::BuildError>(())
     /// ```
     pub fn build(self) -> Result<Pool, BuildError> {

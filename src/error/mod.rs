@@ -1,5 +1,6 @@
 //! Errors: one small type per act, and what was refused comes back inside.
 
+mod build;
 mod ends;
 mod exclusive;
 mod semaphore;
@@ -8,9 +9,10 @@ mod shards;
 mod submit;
 mod task;
 
+pub use build::BuildError;
 pub use ends::{ReopenError, StillRunning};
 pub use semaphore::AcquireError;
-pub use settings::{BuildError, PrestartError, ResizeError};
+pub use settings::{PrestartError, ResizeError};
 pub use shards::{NoSuchShard, ShardErrors};
 pub use submit::{CallError, Refused, SubmitError};
 pub use task::{JoinError, TaskPanic};

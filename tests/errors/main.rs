@@ -8,3 +8,5 @@ mod common;
 mod anyhow_threads; // `?` on pools of threads, in functions that return `anyhow::Result`
 #[cfg(feature = "tokio")]
 mod anyhow_futures; // .. and on pools of futures
+#[cfg(feature = "tokio")]
+mod settings; // what only one kind of pool can be told
