@@ -22,7 +22,7 @@ use crate::engine::NoStart;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ResizeError {
-    /// `resize(0)`: a pool without workers could not run anything. Use `close` to stop it.
+    /// `resize(0)`: a pool without workers could not run anything. [`close`](crate::Control::close) stops a pool.
     NoWorkers,
     /// Below the minimum that the pool was built with.
     BelowMinimum {
@@ -43,9 +43,7 @@ pub enum ResizeError {
 impl fmt::Display for ResizeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ResizeError::NoWorkers => {
-                f.write_str("resize: 0 workers cannot run anything; use `close` to stop a pool")
-            }
+            ResizeError::NoWorkers => f.write_str("resize: 0 workers cannot run anything"),
             ResizeError::BelowMinimum { workers, minimum } => {
                 write!(f, "resize: {workers} is below the minimum {minimum}")
             }
@@ -81,7 +79,8 @@ pub enum PrestartError {
     },
     /// The pool is closed.
     Closed,
-    /// A thread could not be started. Those that were started stay.
+    /// A thread could not be started. Those that were started stay. The operating system's error is the
+    /// [source](Error::source).
     Thread(io::Error),
     /// The runtime of a pool of futures has shut down.
     RuntimeGone,
@@ -103,8 +102,10 @@ impl fmt::Display for PrestartError {
                 write!(f, "prestart: {workers} is above the capacity {capacity}")
             }
             PrestartError::Closed => f.write_str("prestart: the pool is closed"),
-            PrestartError::Thread(error) => write!(f, "a worker could not be started: {error}"),
-            PrestartError::RuntimeGone => f.write_str("the runtime of the pool has shut down"),
+            PrestartError::Thread(_) => f.write_str("prestart: a worker could not be started"),
+            PrestartError::RuntimeGone => {
+                f.write_str("prestart: the runtime of the pool has shut down")
+            }
         }
     }
 }

@@ -8,5 +8,8 @@ mod common;
 mod anyhow_threads; // `?` on pools of threads, in functions that return `anyhow::Result`
 #[cfg(feature = "tokio")]
 mod anyhow_futures; // .. and on pools of futures
+mod messages; // what errors say, and their sources
+#[cfg(feature = "tokio")]
+mod messages_of_futures; // .. of pools of futures
 #[cfg(feature = "tokio")]
 mod settings; // what only one kind of pool can be told
