@@ -173,6 +173,9 @@
 //! **Hear of panics.** A panic costs one task. Rust prints it; [`Builder::on_panic`] gets it, or the
 //! handle does.
 //!
+//! **Pass errors on with `?`.** Every error converts into [`formic::Error`](Error), and is `Send + Sync` for
+//! `anyhow` and boxes.
+//!
 //! **Change the size while it works.** [`resize`](Control::resize) acts at once, in both directions.
 //!
 //! # The guide
@@ -228,7 +231,7 @@ pub use batch::Batch;
 pub use builder::{Builder, OnThreads, WhenFull, Workers};
 pub use control::Control;
 pub use error::{
-    AcquireError, BuildError, CallError, JoinError, NoSuchShard, PrestartError, Refused,
+    AcquireError, BuildError, CallError, Error, JoinError, NoSuchShard, PrestartError, Refused,
     ReopenError, ResizeError, ShardErrors, StillRunning, SubmitError, TaskPanic,
 };
 pub use fn_pool::FnPool;

@@ -1,5 +1,6 @@
 //! Errors: one small type per act, and what was refused comes back inside.
 
+mod any;
 mod build;
 mod ends;
 mod exclusive;
@@ -9,6 +10,7 @@ mod shards;
 mod submit;
 mod task;
 
+pub use any::Error;
 pub use build::BuildError;
 pub use ends::{ReopenError, StillRunning};
 pub use semaphore::AcquireError;

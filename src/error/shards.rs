@@ -93,6 +93,12 @@ impl<E> ShardErrors<E> {
         if errors.is_empty() { Ok(()) } else { Err(ShardErrors { errors }) }
     }
 
+    /// The same shards, each with another error.
+    pub(super) fn map<F>(self, mut change: impl FnMut(E) -> F) -> ShardErrors<F> {
+        let errors = self.errors.into_iter().map(|(shard, error)| (shard, change(error)));
+        ShardErrors { errors: errors.collect() }
+    }
+
     /// How many shards have an error.
     ///
     /// # Examples

@@ -72,7 +72,7 @@ impl Error for Refused {}
 ///
 /// The error is `Send + Sync + 'static` if the task is `Send + 'static`. Therefore `?` converts it into
 /// `Box<dyn Error + Send + Sync>`, `anyhow::Error` and the like, also if the closure or the future is not `Sync`.
-/// The conversion into [`Refused`] keeps the reason and drops the task.
+/// The conversions into [`Refused`] and [`formic::Error`](crate::Error) keep the reason and drop the task.
 ///
 /// [`into_task`]: SubmitError::into_task
 ///

@@ -8,6 +8,7 @@ mod common;
 mod anyhow_threads; // `?` on pools of threads, in functions that return `anyhow::Result`
 #[cfg(feature = "tokio")]
 mod anyhow_futures; // .. and on pools of futures
+mod one_error; // every error becomes a `formic::Error`
 mod messages; // what errors say, and their sources
 #[cfg(feature = "tokio")]
 mod messages_of_futures; // .. of pools of futures
