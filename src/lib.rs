@@ -149,7 +149,7 @@
 //! ```
 //! use formic::{Growth, Pool};
 //!
-//! let growth = Growth::ByLoad { step: 2, grow_at: 0.5, shrink_at: 0.1 };
+//! let growth = Growth::by_load(2, 0.5, 0.1);
 //! let pool = Pool::builder().workers(2..=8).queue(100).growth(growth).build()?;
 //! assert_eq!((pool.workers(), pool.capacity()), (2, 8));
 //! # Ok::<(), formic::BuildError>(())

@@ -11,7 +11,7 @@ use common::{Door, Random, eventually, join, seed, stress_time, submit_held, war
 use formic::{Builder, Growth, Pool, Refused, Workers};
 
 fn by_load(step: usize, grow_at: f64, shrink_at: f64) -> Growth {
-    Growth::ByLoad { step, grow_at, shrink_at }
+    Growth::by_load(step, grow_at, shrink_at)
 }
 
 /// Workers that stay unless the load sends them away.

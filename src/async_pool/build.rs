@@ -63,6 +63,20 @@ impl<T: Send + 'static, R: Send + 'static> Builder<AsyncFnPool<T, R>> {
     }
 }
 
+/// As [`AsyncPool::builder`].
+impl Default for Builder<AsyncPool> {
+    fn default() -> Self {
+        AsyncPool::builder()
+    }
+}
+
+/// As [`AsyncFnPool::builder`].
+impl<T: Send + 'static, R: Send + 'static> Default for Builder<AsyncFnPool<T, R>> {
+    fn default() -> Self {
+        AsyncFnPool::builder()
+    }
+}
+
 impl<P> Builder<P> {
     /// What a pool of futures runs on.
     fn find_ground(&self) -> Result<Ground, BuildError> {

@@ -53,6 +53,20 @@ impl Builder<Pool> {
     }
 }
 
+/// As [`Pool::builder`].
+impl Default for Builder<Pool> {
+    fn default() -> Self {
+        Pool::builder()
+    }
+}
+
+/// As [`FnPool::builder`].
+impl<T: Send + 'static, R: Send + 'static> Default for Builder<FnPool<T, R>> {
+    fn default() -> Self {
+        FnPool::builder()
+    }
+}
+
 impl<T, R> Builder<FnPool<T, R>>
 where
     T: Send + 'static,

@@ -50,9 +50,9 @@ pub enum Error {
     Cancelled,
     /// A task or a call panicked.
     Panicked(TaskPanic),
-    /// Items of a source panicked.
+    /// Items of a [`for_each`](crate::AsyncPool::for_each) panicked.
     #[cfg(feature = "tokio")]
-    Pull(PullError),
+    ForEach(PullError),
     /// A pool could not be built.
     Build(BuildError),
     /// A pool cannot have that capacity.
@@ -79,7 +79,7 @@ impl Error {
             Error::Refused(error) => error,
             Error::Panicked(error) => error,
             #[cfg(feature = "tokio")]
-            Error::Pull(error) => error,
+            Error::ForEach(error) => error,
             Error::Build(error) => error,
             Error::Resize(error) => error,
             Error::Prestart(error) => error,
@@ -171,7 +171,7 @@ impl From<PullError> for Error {
     fn from(error: PullError) -> Self {
         match error {
             PullError::Refused(reason) => Error::Refused(reason),
-            panicked => Error::Pull(panicked),
+            panicked => Error::ForEach(panicked),
         }
     }
 }

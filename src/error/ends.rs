@@ -158,6 +158,9 @@ pub enum ReopenError {
     Thread(io::Error),
     /// The runtime of a pool of futures has shut down: the pool stays closed for good.
     RuntimeGone,
+    /// The last handle of the pool was dropped, and a clone of its [`Control`](crate::Control) is left: nothing
+    /// could be submitted to the pool.
+    Dropped,
 }
 
 impl From<NoStart> for ReopenError {
@@ -177,6 +180,7 @@ impl fmt::Display for ReopenError {
             ReopenError::Thread(_) => {
                 f.write_str("reopen: the pool is open, and a worker could not be started")
             }
+            ReopenError::Dropped => f.write_str("reopen: the last handle of the pool was dropped"),
             ReopenError::RuntimeGone => {
                 f.write_str("reopen: the runtime of the pool has shut down")
             }
@@ -189,7 +193,7 @@ impl Error for ReopenError {
         match self {
             ReopenError::Thread(error) => Some(error),
             ReopenError::StillRunning(left) => Some(left),
-            ReopenError::Open | ReopenError::RuntimeGone => None,
+            ReopenError::Open | ReopenError::RuntimeGone | ReopenError::Dropped => None,
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Errors: they pass through `?`, say one fact each, and are as shareable as every other type of the crate.
+//! The errors of the crate pass through `?` and say one fact each; and the small promises of its public types:
+//! what can be cloned, split, shared between threads and carried over a panic.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -14,3 +15,4 @@ mod messages; // what errors say, and their sources
 mod messages_of_futures; // .. of pools of futures
 #[cfg(feature = "tokio")]
 mod settings; // what only one kind of pool can be told
+mod control; // a second hand on a pool, and settings by default

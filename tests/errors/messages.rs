@@ -5,8 +5,9 @@ use std::io;
 use std::time::Duration;
 
 use formic::{
-    AcquireError, Balance, BuildError, CallError, FnPool, JoinError, Multi, Pool, PrestartError,
-    Refused, ReopenError, ResizeError, Semaphore, StillRunning, SubmitError, TaskPanic, WhenFull,
+    AcquireError, Balance, BuildError, CallError, FnPool, Growth, JoinError, Multi, Pool,
+    PrestartError, Refused, ReopenError, ResizeError, Semaphore, StillRunning, SubmitError,
+    TaskPanic, WhenFull,
 };
 
 use crate::common::{Door, hold_workers, hush_quiet_threads};
@@ -118,7 +119,7 @@ fn outcomes() -> Vec<AnyError> {
 /// One refusal of each setting.
 fn build_errors() -> Vec<AnyError> {
     let builder = || Pool::builder().workers(2);
-    let by_load = |step, grow_at, shrink_at| formic::Growth::ByLoad { step, grow_at, shrink_at };
+    let by_load = Growth::by_load;
     #[expect(clippy::reversed_empty_ranges, reason = "this is the bad input")]
     let builders = [
         builder().workers(0),
@@ -161,6 +162,7 @@ fn sizes_and_ends() -> Vec<AnyError> {
         Box::new(ReopenError::StillRunning(left(1, 0, 0))),
         Box::new(ReopenError::Thread(no_thread())),
         Box::new(ReopenError::RuntimeGone),
+        Box::new(ReopenError::Dropped),
     ]
 }
 

@@ -161,6 +161,6 @@ fn a_source_of_items_is_no_exception() {
     let error = crate::common::on_tokio::on(0, verbs).unwrap_err();
     assert!(matches!(error, Error::Refused(Refused::Closed)));
     let error = Error::from(PullError::Panicked { items: 2, first: panic() });
-    assert!(matches!(&error, Error::Pull(PullError::Panicked { items: 2, .. })));
+    assert!(matches!(&error, Error::ForEach(PullError::Panicked { items: 2, .. })));
     assert_well_formed(&error);
 }
