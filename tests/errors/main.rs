@@ -16,3 +16,4 @@ mod messages_of_futures; // .. of pools of futures
 #[cfg(feature = "tokio")]
 mod settings; // what only one kind of pool can be told
 mod control; // a second hand on a pool, and settings by default
+mod permits; // parts of a semaphore's permit
