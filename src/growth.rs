@@ -25,8 +25,8 @@ pub enum Growth {
     /// still be started. Idle workers go after [`keep_alive`](crate::Builder::keep_alive).
     #[default]
     Eager,
-    /// Workers by how full the queue is, made by [`Growth::by_load`]. The *load* is the number of queued tasks divided by the
-    /// length of the [`queue`](crate::Builder::queue).
+    /// Workers by how full the queue is, made by [`Growth::by_load`]. The *load* is the number of queued
+    /// tasks divided by the length of the [`queue`](crate::Builder::queue).
     ///
     /// - A pool without a worker starts one, for the first task. To begin with more, give it a
     ///   minimum: `workers(4..=32)`.

@@ -222,6 +222,7 @@ mod control; // figures, size and ends of every pool
 mod engine; // what makes any pool run
 mod error; // what can go wrong, one type per act
 mod stats; // figures that add up
+mod unwind; // what may be carried over a panic
 
 #[cfg(feature = "tokio")]
 pub use async_pool::{

@@ -17,3 +17,4 @@ mod messages_of_futures; // .. of pools of futures
 mod settings; // what only one kind of pool can be told
 mod control; // a second hand on a pool, and settings by default
 mod permits; // parts of a semaphore's permit
+mod auto_traits; // what is `Send`, `Sync`, `Unpin` and safe to carry over a panic
