@@ -57,8 +57,8 @@ impl Control {
 
     /// Closes the pool for good, because its last handle is gone.
     pub(crate) fn abandon(&self) {
-        // Relaxed: who reopens the pool before this `close` is overruled by it, and who does so later sees the
-        // flag, because the engine's lock was passed on in between.
+        // Relaxed is enough: this `close` overrules a `reopen` that took the engine's lock before it, and one that
+        // takes the lock later sees the flag.
         self.abandoned.store(true, Relaxed);
         self.close();
     }
