@@ -44,7 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let pool = Pool::builder()
         .workers(WORKERS)
         .queue(QUEUE)
-        .growth(Growth::ByLoad { step: 2, grow_at: 0.5, shrink_at: 0.2 })
+        .growth(Growth::by_load(2, 0.5, 0.2))
         .build()?;
     let mut watch = Watch { pool: pool.clone(), seen: Vec::new() };
     let (send, words): (Sender<()>, _) = mpsc::channel();

@@ -71,15 +71,14 @@ pub struct Builder<P = Pool> {
 
 impl<P> Builder<P> {
     pub(crate) fn new() -> Self {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Builder {
-            workers: Workers::from(cores),
+            workers: Workers::default(),
             unlimited: false,
             queue: Some(QUEUE),
             waiters: usize::MAX,
-            when_full: WhenFull::Wait,
+            when_full: WhenFull::default(),
             keep_alive: Some(KEEP_ALIVE),
-            growth: Growth::Eager,
+            growth: Growth::default(),
             preallocate: false,
             prestart: 0,
             name: "formic".to_owned(),

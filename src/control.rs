@@ -7,6 +7,8 @@ mod ends; // waiting, closing, and opening again
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use self::steer::Steer;
@@ -16,6 +18,10 @@ use crate::error::StillRunning;
 /// The figures, the size and the ends of a pool, whatever it runs. [`Pool`](crate::Pool),
 /// [`FnPool`](crate::FnPool) and the pools of futures dereference to it, so these are methods of every
 /// pool. A pool of futures has `wait_idle`, `drain` and `drain_timeout` of its own, which are futures.
+///
+/// A clone watches and steers the same pool, and does not keep it open: when the last handle of the pool itself is
+/// dropped, the pool closes, [`is_closed`](Control::is_closed) says so, and [`reopen`](Control::reopen) is refused.
+/// A monitoring thread or a shutdown hook can hold one.
 ///
 /// # Examples
 ///
@@ -28,18 +34,37 @@ use crate::error::StillRunning;
 ///
 /// let pool = Pool::new(4);
 /// assert_eq!(report(&pool), "0 of 4 workers are busy");
+///
+/// let control = Control::clone(&pool);
+/// drop(pool); // the last handle
+/// assert!(control.is_closed());
 /// ```
+#[derive(Clone)]
 pub struct Control {
     engine: Arc<dyn Steer>,
+    /// Whether the last handle of the pool is gone, so that nothing can be submitted any more.
+    abandoned: Arc<AtomicBool>,
 }
 
 impl Control {
     pub(crate) fn new<W: Work>(engine: Arc<Engine<W>>) -> Self {
-        Control { engine }
+        Control { engine, abandoned: Arc::default() }
     }
 
     fn steer(&self) -> Arc<dyn Steer> {
         Arc::clone(&self.engine)
+    }
+
+    /// Closes the pool for good, because its last handle is gone.
+    pub(crate) fn abandon(&self) {
+        // Relaxed is enough: this `close` overrules a `reopen` that took the engine's lock before it, and one that
+        // takes the lock later sees the flag.
+        self.abandoned.store(true, Relaxed);
+        self.close();
+    }
+
+    fn is_abandoned(&self) -> bool {
+        self.abandoned.load(Relaxed)
     }
 
     pub(crate) fn start_workers(&self, workers: usize) -> Result<(), NoStart> {

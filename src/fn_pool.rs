@@ -350,7 +350,7 @@ impl<T: Send + 'static, R: Send + 'static> FnPool<T, R> {
     pub fn call_async(
         &self,
         argument: T,
-    ) -> impl Future<Output = Result<R, CallError<T>>> + Send + '_ {
+    ) -> impl Future<Output = Result<R, CallError<T>>> + Send + use<'_, T, R> {
         let origin = Location::caller();
         async move {
             let held = match self.engine().admit_async().await {

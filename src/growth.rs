@@ -13,19 +13,20 @@ use crate::error::BuildError;
 /// use formic::{Growth, Pool};
 ///
 /// assert_eq!(Growth::default(), Growth::Eager);
-/// let growth = Growth::ByLoad { step: 2, grow_at: 0.5, shrink_at: 0.1 };
+/// let growth = Growth::by_load(2, 0.5, 0.1);
 /// let pool = Pool::builder().workers(8).queue(100).growth(growth).build()?;
 /// assert_eq!(pool.workers(), 0);
 /// # Ok::<(), formic::BuildError>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub enum Growth {
     /// A worker for each task, up to the capacity: a task never waits while a worker is idle or may
     /// still be started. Idle workers go after [`keep_alive`](crate::Builder::keep_alive).
     #[default]
     Eager,
-    /// Workers by how full the queue is. The *load* is the number of queued tasks divided by the
-    /// length of the [`queue`](crate::Builder::queue).
+    /// Workers by how full the queue is, made by [`Growth::by_load`]. The *load* is the number of queued
+    /// tasks divided by the length of the [`queue`](crate::Builder::queue).
     ///
     /// - A pool without a worker starts one, for the first task. To begin with more, give it a
     ///   minimum: `workers(4..=32)`.
@@ -53,7 +54,7 @@ pub enum Growth {
     /// let pool = Pool::builder()
     ///     .workers(2..=8)
     ///     .queue(100)
-    ///     .growth(Growth::ByLoad { step: 2, grow_at: 0.5, shrink_at: 0.1 })
+    ///     .growth(Growth::by_load(2, 0.5, 0.1))
     ///     .build()?;
     /// for _ in 0..20 {
     ///     pool.submit(|| ())?;
@@ -64,6 +65,7 @@ pub enum Growth {
     #[doc(alias = "expansionCoefficient")]
     #[doc(alias = "reduceCoefficient")]
     #[doc(alias = "elastic")]
+    #[non_exhaustive]
     ByLoad {
         /// How many workers are started, or retire, at once.
         #[doc(alias = "stepLength")]
@@ -76,25 +78,46 @@ pub enum Growth {
 }
 
 impl Growth {
+    /// Growth by load, [`Growth::ByLoad`]: `step` workers are started above the load `grow_at`, and retire below
+    /// the load `shrink_at`. [`build`](crate::Builder::build) refuses a step of 0, a load outside of `0.0..=1.0`,
+    /// and a `shrink_at` that is not below `grow_at`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::{Growth, Pool};
+    ///
+    /// let growth = Growth::by_load(2, 0.5, 0.1);
+    /// assert!(matches!(growth, Growth::ByLoad { step: 2, .. }));
+    /// assert!(Pool::builder().growth(growth).build().is_ok());
+    /// assert!(Pool::builder().growth(Growth::by_load(0, 0.5, 0.1)).build().is_err());
+    /// ```
+    #[must_use]
+    pub const fn by_load(step: usize, grow_at: f64, shrink_at: f64) -> Self {
+        Growth::ByLoad { step, grow_at, shrink_at }
+    }
+
     /// What the engine is told, for a queue that can be measured.
     pub(crate) fn check(self, queue: Option<usize>) -> Result<Option<ByLoad>, BuildError> {
         let Growth::ByLoad { step, grow_at, shrink_at } = self else {
             return Ok(None);
         };
+        let refuse = |problem: String| Err(BuildError::of("growth", problem));
         if step == 0 {
-            return Err(BuildError::GrowthStep);
+            return refuse("a step of 0 changes nothing".to_owned());
         }
         for (mark, load) in [("grow_at", grow_at), ("shrink_at", shrink_at)] {
-            // What is not a number is in no range.
+            // NaN is in no range.
             if !(0.0..=1.0).contains(&load) {
-                return Err(BuildError::GrowthMark { mark, load });
+                return refuse(format!("{mark} is {load}, which is not from 0.0 to 1.0"));
             }
         }
         if shrink_at >= grow_at {
-            return Err(BuildError::GrowthOrder { grow_at, shrink_at });
+            return refuse(format!("shrink_at {shrink_at} is not below grow_at {grow_at}"));
         }
         match queue {
-            None | Some(0) => Err(BuildError::GrowthQueue { queue }),
+            None => refuse("a queue without a bound has no load".to_owned()),
+            Some(0) => refuse("a queue of 0 has no load".to_owned()),
             Some(_) => Ok(Some(ByLoad { step, grow_at, shrink_at })),
         }
     }

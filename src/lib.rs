@@ -153,7 +153,7 @@
 //! ```
 //! use formic::{Growth, Pool};
 //!
-//! let growth = Growth::ByLoad { step: 2, grow_at: 0.5, shrink_at: 0.1 };
+//! let growth = Growth::by_load(2, 0.5, 0.1);
 //! let pool = Pool::builder().workers(2..=8).queue(100).growth(growth).build()?;
 //! assert_eq!((pool.workers(), pool.capacity()), (2, 8));
 //! # Ok::<(), formic::BuildError>(())
@@ -176,6 +176,9 @@
 //!
 //! **Hear of panics.** A panic costs one task. Rust prints it; [`Builder::on_panic`] gets it, or the
 //! handle does.
+//!
+//! **Pass errors on with `?`.** Every error converts into [`formic::Error`](Error), and is `Send + Sync` for
+//! `anyhow` and boxes.
 //!
 //! **Change the size while it works.** [`resize`](Control::resize) acts at once, in both directions.
 //!
@@ -224,6 +227,7 @@ mod control; // figures, size and ends of every pool
 mod engine; // what makes any pool run
 mod error; // what can go wrong, one type per act
 mod stats; // figures that add up
+mod unwind; // what may be carried over a panic
 
 #[cfg(feature = "tokio")]
 pub use async_pool::{
@@ -233,9 +237,9 @@ pub use batch::Batch;
 pub use builder::{Builder, OnThreads, WhenFull, Workers};
 pub use control::Control;
 pub use error::{
-    AcquireError, BuildError, CallError, ForEachError, JoinError, NoSuchShard, PrestartError,
-    Refused, ReopenError, ResizeError, ShardErrors, StillRunning, SubmitError, TaskError,
-    TaskPanic,
+    AcquireError, BuildError, CallError, Error, ForEachError, JoinError, NoSuchShard,
+    PrestartError, Refused, ReopenError, ResizeError, ShardErrors, StillRunning, SubmitError,
+    TaskError, TaskPanic,
 };
 pub use fn_pool::FnPool;
 pub use global::{global, spawn, submit};

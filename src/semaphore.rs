@@ -335,6 +335,16 @@ impl Semaphore {
         SemaphorePermit::new(self, weight)
     }
 
+    fn forget(&self, weight: usize) {
+        if weight > 0 {
+            self.change(|queue, wake| queue.forget(weight, wake));
+        }
+    }
+
+    fn is_same(&self, other: &Semaphore) -> bool {
+        Arc::ptr_eq(&self.queue, &other.queue)
+    }
+
     fn give_back(&self, weight: usize) {
         if weight > 0 {
             self.change(|queue, wake| queue.give_back(weight, wake));

@@ -11,7 +11,7 @@ use std::thread;
 
 use common::on_tokio::{Stop, on, on_both, runtime, soon, watch};
 use common::{eventually, join, poll_once};
-use formic::{AsyncFnPool, AsyncPool, BuildError, Refused, WhenFull};
+use formic::{AsyncFnPool, AsyncPool, Builder, Refused, WhenFull};
 use futures_util::future::join_all;
 use tokio::task::yield_now;
 
@@ -218,25 +218,24 @@ fn a_thread_that_waits_gets_its_future_back_when_the_pool_closes() {
 }
 
 #[test]
-fn without_a_runtime_a_pool_cannot_be_built_and_it_is_said_what_to_do() {
+fn without_a_runtime_a_pool_cannot_be_built_and_the_setting_is_named() {
     let error = AsyncPool::builder().build().unwrap_err();
-    assert!(matches!(error, BuildError::NoRuntime));
-    assert!(error.to_string().contains("runtime"));
+    assert_eq!(error.setting(), Some("runtime"));
     let builder = AsyncFnPool::<u8, u8>::builder();
-    assert!(matches!(builder.build(|n| async move { n }), Err(BuildError::NoRuntime)));
+    assert_eq!(builder.build(|n| async move { n }).unwrap_err().setting(), Some("runtime"));
     let panic = thread::spawn(|| drop(AsyncPool::new(1))).join().unwrap_err();
     let message = panic.downcast_ref::<String>().unwrap();
-    assert!(message.contains("Runtime::enter") && message.contains("`runtime`"), "{message}");
+    assert!(message.contains("`runtime`") && message.contains("`own_threads`"), "{message}");
 }
 
 #[test]
 fn settings_that_cannot_be_are_refused() {
     let runtime = runtime(0);
     let builder = || AsyncPool::builder().runtime(runtime.handle().clone());
-    assert!(matches!(builder().workers(0).build(), Err(BuildError::NoWorkers)));
-    let error = builder().when_full(WhenFull::CallerRuns).build().unwrap_err();
-    assert!(matches!(error, BuildError::CallerRuns));
-    assert!(matches!(builder().workers(1 << 40).build(), Err(BuildError::TooManyWorkers { .. })));
+    let setting = |builder: Builder<AsyncPool>| builder.build().unwrap_err().setting();
+    assert_eq!(setting(builder().workers(0)), Some("workers"));
+    assert_eq!(setting(builder().when_full(WhenFull::CallerRuns)), Some("when_full"));
+    assert_eq!(setting(builder().workers(1 << 40)), Some("workers"));
     assert!(builder().workers(1).queue(0).build().is_ok());
     let _inside = runtime.enter();
     assert_eq!(AsyncPool::new(3).capacity(), 3);

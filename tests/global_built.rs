@@ -6,7 +6,7 @@ use formic::{BuildError, Pool};
 #[test]
 fn what_was_built_first_is_the_global_pool() {
     let faulty = Pool::builder().workers(0).build_global();
-    assert!(matches!(faulty, Err(BuildError::NoWorkers)), "this leaves none behind");
+    assert_eq!(faulty.unwrap_err().setting(), Some("workers"), "this leaves none behind");
     Pool::builder().workers(1..=3).name("ours").build_global().unwrap();
     assert_eq!((formic::global().capacity(), formic::global().workers()), (3, 1));
     let name = formic::spawn(|| std::thread::current().name().map(str::to_owned)).unwrap();

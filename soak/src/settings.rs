@@ -146,11 +146,10 @@ impl Settings {
 
 fn growth(queue: Option<usize>, random: &mut Random) -> Growth {
     match queue {
-        Some(1..) if random.once_in(3) => Growth::ByLoad {
-            step: random.within(1, 4),
-            grow_at: random.any(&[0.2, 0.5, 1.0]),
-            shrink_at: random.any(&[0.0, 0.1]),
-        },
+        Some(1..) if random.once_in(3) => {
+            let (step, grow_at) = (random.within(1, 4), random.any(&[0.2, 0.5, 1.0]));
+            Growth::by_load(step, grow_at, random.any(&[0.0, 0.1]))
+        }
         _ => Growth::Eager,
     }
 }

@@ -18,14 +18,14 @@ impl Builder<AsyncPool> {
     ///
     /// # Errors
     ///
-    /// [`BuildError`] names the setting that cannot be; [`BuildError::NoRuntime`] outside of a runtime.
+    /// A [`BuildError`] that names the setting and its problem. The setting is `"runtime"` outside of a tokio
+    /// runtime, unless the builder has [`runtime`](Builder::runtime) or [`own_threads`](Builder::own_threads).
     ///
     /// # Examples
     ///
     /// ```
-    /// use formic::{AsyncPool, BuildError};
-    ///
-    /// assert!(matches!(AsyncPool::builder().build(), Err(BuildError::NoRuntime)));
+    /// let error = formic::AsyncPool::builder().build().unwrap_err();
+    /// assert_eq!(error.setting(), Some("runtime")); // this thread is in no runtime
     /// ```
     pub fn build(self) -> Result<AsyncPool, BuildError> {
         let ground = self.find_ground()?;
@@ -39,7 +39,8 @@ impl<T: Send + 'static, R: Send + 'static> Builder<AsyncFnPool<T, R>> {
     ///
     /// # Errors
     ///
-    /// [`BuildError`] names the setting that cannot be; [`BuildError::NoRuntime`] outside of a runtime.
+    /// A [`BuildError`] that names the setting and its problem. The setting is `"runtime"` outside of a tokio
+    /// runtime, unless the builder has [`runtime`](Builder::runtime) or [`own_threads`](Builder::own_threads).
     ///
     /// # Examples
     ///
@@ -62,18 +63,47 @@ impl<T: Send + 'static, R: Send + 'static> Builder<AsyncFnPool<T, R>> {
     }
 }
 
+/// As [`AsyncPool::builder`].
+impl Default for Builder<AsyncPool> {
+    fn default() -> Self {
+        AsyncPool::builder()
+    }
+}
+
+/// As [`AsyncFnPool::builder`].
+impl<T: Send + 'static, R: Send + 'static> Default for Builder<AsyncFnPool<T, R>> {
+    fn default() -> Self {
+        AsyncFnPool::builder()
+    }
+}
+
 impl<P> Builder<P> {
-    /// What a pool of futures runs on. Its other settings are checked, too.
+    /// What a pool of futures runs on.
     fn find_ground(&self) -> Result<Ground, BuildError> {
-        if self.policy() == WhenFull::CallerRuns {
-            return Err(BuildError::CallerRuns);
-        }
+        self.check_futures()?;
         if let Some(threads) = self.own_threads {
             return Ground::of_threads(threads);
         }
         if let Some(setting) = self.asks_for_threads() {
-            return Err(BuildError::NoOwnThreads { setting });
+            let problem = "the threads belong to the runtime, and `own_threads` is not set";
+            return Err(BuildError::of(setting, problem));
         }
         self.runtime.clone().map_or_else(Ground::current, |runtime| Ok(Ground::Runtime(runtime)))
+    }
+
+    /// Refuses the settings that futures cannot have. Threads have them too, so their check is another one.
+    fn check_futures(&self) -> Result<(), BuildError> {
+        if self.policy() == WhenFull::CallerRuns {
+            let problem = "a pool of futures cannot run a task on the thread of its caller";
+            return Err(BuildError::of("when_full", problem));
+        }
+        match self.minimum() {
+            0 => Ok(()),
+            minimum => {
+                let problem =
+                    format!("a pool of futures has no minimum, and {minimum} was asked for");
+                Err(BuildError::of("workers", problem))
+            }
+        }
     }
 }

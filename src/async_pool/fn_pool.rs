@@ -121,7 +121,7 @@ impl<T: Send + 'static, R: Send + 'static> AsyncFnPool<T, R> {
     pub fn submit(
         &self,
         argument: T,
-    ) -> impl Future<Output = Result<(), SubmitError<T>>> + Send + '_ {
+    ) -> impl Future<Output = Result<(), SubmitError<T>>> + Send + use<'_, T, R> {
         let job = Job::Bare(argument, Location::caller());
         async move { give_back(self.enter(job).await) }
     }
@@ -205,7 +205,7 @@ impl<T: Send + 'static, R: Send + 'static> AsyncFnPool<T, R> {
     pub fn spawn(
         &self,
         argument: T,
-    ) -> impl Future<Output = Result<JoinHandle<R>, SubmitError<T>>> + Send + '_ {
+    ) -> impl Future<Output = Result<JoinHandle<R>, SubmitError<T>>> + Send + use<'_, T, R> {
         self.spawn_from(argument, Location::caller())
     }
 
@@ -213,7 +213,7 @@ impl<T: Send + 'static, R: Send + 'static> AsyncFnPool<T, R> {
         &self,
         argument: T,
         origin: Origin,
-    ) -> impl Future<Output = Result<JoinHandle<R>, SubmitError<T>>> + Send + '_ {
+    ) -> impl Future<Output = Result<JoinHandle<R>, SubmitError<T>>> + Send + use<'_, T, R> {
         let parcel = Parcel::new(self.engine(), argument, origin);
         async move {
             let job = Job::Spawned(Slip::new(&parcel));
@@ -263,7 +263,10 @@ impl<T: Send + 'static, R: Send + 'static> AsyncFnPool<T, R> {
     /// ```
     #[track_caller]
     #[doc(alias = "Process")]
-    pub fn call(&self, argument: T) -> impl Future<Output = Result<R, CallError<T>>> + Send + '_ {
+    pub fn call(
+        &self,
+        argument: T,
+    ) -> impl Future<Output = Result<R, CallError<T>>> + Send + use<'_, T, R> {
         self.call_from(argument, Location::caller())
     }
 
@@ -271,7 +274,7 @@ impl<T: Send + 'static, R: Send + 'static> AsyncFnPool<T, R> {
         &self,
         argument: T,
         origin: Origin,
-    ) -> impl Future<Output = Result<R, CallError<T>>> + Send + '_ {
+    ) -> impl Future<Output = Result<R, CallError<T>>> + Send + use<'_, T, R> {
         let spawned = self.spawn_from(argument, origin);
         async move {
             let handle = spawned.await.map_err(CallError::Refused)?;
@@ -309,7 +312,7 @@ impl<T: Send + 'static, R: Send + 'static> AsyncFnPool<T, R> {
         &self,
         argument: T,
         time: Duration,
-    ) -> impl Future<Output = Result<R, CallError<T>>> + Send + '_ {
+    ) -> impl Future<Output = Result<R, CallError<T>>> + Send + use<'_, T, R> {
         let origin = Location::caller();
         async move {
             let Some(timers) = self.engine().work().ground().timers() else {

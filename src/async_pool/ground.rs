@@ -43,17 +43,24 @@ pub(super) struct OwnRuntime {
 impl Ground {
     /// The runtime that this is called in.
     pub(super) fn current() -> Result<Self, BuildError> {
-        Handle::try_current().map(Ground::Runtime).map_err(|_| BuildError::NoRuntime)
+        Handle::try_current().map(Ground::Runtime).map_err(|_| {
+            let problem =
+                "no tokio runtime is entered here, and neither `runtime` nor `own_threads` is set";
+            BuildError::of("runtime", problem)
+        })
     }
 
     pub(super) fn of_threads(threads: usize) -> Result<Self, BuildError> {
         match threads {
-            0 => Err(BuildError::NoThreads),
+            0 => Err(BuildError::of("own_threads", "0 threads cannot run anything")),
             1..=MOST_THREADS => {
                 let runtimes = Arc::new(Mutex::new(vec![None; threads]));
                 Ok(Ground::OwnThreads(OwnThreads(runtimes)))
             }
-            _ => Err(BuildError::TooManyThreads { threads, limit: MOST_THREADS }),
+            _ => {
+                let problem = format!("{threads} is above the limit of {MOST_THREADS}");
+                Err(BuildError::of("own_threads", problem))
+            }
         }
     }
 

@@ -167,7 +167,7 @@ impl AsyncPool {
     pub fn submit<F>(
         &self,
         future: F,
-    ) -> impl Future<Output = Result<(), SubmitError<F>>> + Send + '_
+    ) -> impl Future<Output = Result<(), SubmitError<F>>> + Send + use<'_, F>
     where
         F: Future<Output = ()> + Send + 'static,
     {
@@ -265,7 +265,7 @@ impl AsyncPool {
     pub fn spawn<F>(
         &self,
         future: F,
-    ) -> impl Future<Output = Result<JoinHandle<F::Output>, SubmitError<F>>> + Send + '_
+    ) -> impl Future<Output = Result<JoinHandle<F::Output>, SubmitError<F>>> + Send + use<'_, F>
     where
         F: Future + Send + 'static,
         F::Output: Send + 'static,

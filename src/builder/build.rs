@@ -16,11 +16,11 @@ impl Builder<Pool> {
     /// # Examples
     ///
     /// ```
-    /// use formic::{BuildError, Pool};
+    /// use formic::Pool;
     ///
     /// let pool = Pool::builder().workers(4).queue(64).build()?;
     /// assert_eq!((pool.capacity(), pool.workers()), (4, 0));
-    /// assert!(matches!(Pool::builder().workers(0).build(), Err(BuildError::NoWorkers)));
+    /// assert_eq!(Pool::builder().workers(0).build().unwrap_err().setting(), Some("workers"));
     /// # Ok::<(), formic::BuildError>(())
     /// ```
     pub fn build(self) -> Result<Pool, BuildError> {
@@ -50,6 +50,20 @@ impl Builder<Pool> {
     /// ```
     pub fn build_global(self) -> Result<(), BuildError> {
         crate::global::install(self)
+    }
+}
+
+/// As [`Pool::builder`].
+impl Default for Builder<Pool> {
+    fn default() -> Self {
+        Pool::builder()
+    }
+}
+
+/// As [`FnPool::builder`].
+impl<T: Send + 'static, R: Send + 'static> Default for Builder<FnPool<T, R>> {
+    fn default() -> Self {
+        FnPool::builder()
     }
 }
 

@@ -19,10 +19,11 @@ impl<P> Builder<P> {
         let capacity = if self.unlimited { usize::MAX } else { capacity };
         let (workers, most) = (self.prestart, capacity.min(limit));
         if workers > most {
-            return Err(BuildError::Prestart { workers, capacity: most });
+            let problem = format!("{workers} is above the capacity {most}");
+            return Err(BuildError::of("prestart", problem));
         }
         if self.keep_alive == Some(Duration::ZERO) {
-            return Err(BuildError::KeepAlive);
+            return Err(BuildError::of("keep_alive", "0 seconds leave no worker to be reused"));
         }
         let growth = self.growth.check(self.queue)?;
         check_thread(&self.name, self.stack_size)?;
@@ -48,38 +49,40 @@ impl<P> Builder<P> {
 
 fn check_workers(minimum: usize, capacity: usize, limit: usize) -> Result<(), BuildError> {
     if capacity == 0 && minimum == 0 {
-        return Err(BuildError::NoWorkers);
+        return Err(BuildError::of("workers", "0 workers cannot run anything"));
     }
     if minimum > capacity {
-        return Err(BuildError::Workers { minimum, capacity });
+        let problem = format!("the minimum {minimum} is above the capacity {capacity}");
+        return Err(BuildError::of("workers", problem));
     }
     if capacity > limit {
-        return Err(BuildError::TooManyWorkers { workers: capacity, limit });
+        return Err(BuildError::of("workers", format!("{capacity} is above the limit of {limit}")));
     }
     Ok(())
 }
 
 fn check_thread(name: &str, stack_size: Option<usize>) -> Result<(), BuildError> {
     if name.contains('\0') {
-        return Err(BuildError::Name(name.to_owned()));
+        return Err(BuildError::of("name", format!("{name:?} contains a NUL byte")));
     }
     match stack_size {
         Some(bytes) if bytes < LEAST_STACK => {
-            Err(BuildError::StackSize { bytes, least: LEAST_STACK })
+            let problem = format!("{bytes} bytes are below the minimum of {LEAST_STACK}");
+            Err(BuildError::of("stack_size", problem))
         }
         _ => Ok(()),
     }
 }
 
 fn check_preallocate(queue: Option<usize>, unlimited: bool) -> Result<(), BuildError> {
-    if unlimited {
-        return Err(BuildError::Preallocate { unbounded: "unlimited" });
-    }
-    match queue {
-        None => Err(BuildError::Preallocate { unbounded: "queue_unbounded" }),
+    let unbounded = match queue {
+        _ if unlimited => "unlimited",
+        None => "queue_unbounded",
         Some(queue) if queue > LONGEST_RESERVED => {
-            Err(BuildError::TooLong { queue, limit: LONGEST_RESERVED })
+            let problem = format!("a queue of {queue} is above the limit of {LONGEST_RESERVED}");
+            return Err(BuildError::of("preallocate", problem));
         }
-        Some(_) => Ok(()),
-    }
+        Some(_) => return Ok(()),
+    };
+    Err(BuildError::of("preallocate", format!("`{unbounded}` has no bound")))
 }

@@ -10,6 +10,9 @@ impl<P> Builder<P> {
     /// demand, up to `n`. A range `m..=n` means that `m` are started by [`build`](Builder::build)
     /// and never let go. By default, up to one worker per core.
     ///
+    /// The workers of a pool of futures are the futures in flight: it has no minimum, and
+    /// [`build`](Builder::build) refuses one.
+    ///
     /// # Examples
     ///
     /// ```
@@ -242,6 +245,11 @@ impl<P> Builder<P> {
     #[cfg(feature = "tokio")]
     pub(crate) fn policy(&self) -> WhenFull {
         self.when_full
+    }
+
+    #[cfg(feature = "tokio")]
+    pub(crate) fn minimum(&self) -> usize {
+        self.workers.minimum
     }
 
     /// The first setting that only a pool with threads of its own can have.

@@ -28,7 +28,7 @@ impl<W: Work> Started<W> {
 /// The last handle is gone: the pool closes, and what was accepted still runs.
 impl<W: Work> Drop for Started<W> {
     fn drop(&mut self) {
-        self.control.close();
+        self.control.abandon();
     }
 }
 

@@ -70,7 +70,7 @@ impl<P: OnThreads> Builder<P> {
     /// ```
     /// use formic::{Growth, Pool};
     ///
-    /// let growth = Growth::ByLoad { step: 2, grow_at: 0.5, shrink_at: 0.1 };
+    /// let growth = Growth::by_load(2, 0.5, 0.1);
     /// let pool = Pool::builder().workers(2..=8).queue(100).growth(growth).build()?;
     /// assert_eq!((pool.workers(), pool.capacity()), (2, 8));
     /// # Ok::<(), formic::BuildError>(())
@@ -85,13 +85,13 @@ impl<P: OnThreads> Builder<P> {
     /// # Examples
     ///
     /// ```
-    /// use formic::{BuildError, Pool};
+    /// use formic::Pool;
     ///
     /// let pool = Pool::builder().workers(4).queue(1024).preallocate().build()?;
     /// assert_eq!(pool.workers(), 0); // memory is reserved, and no thread is started
     ///
     /// let endless = Pool::builder().queue_unbounded().preallocate().build();
-    /// assert!(matches!(endless, Err(BuildError::Preallocate { .. })));
+    /// assert_eq!(endless.unwrap_err().to_string(), "preallocate: `queue_unbounded` has no bound");
     /// # Ok::<(), formic::BuildError>(())
     /// ```
     #[doc(alias = "PreAlloc")]

@@ -19,6 +19,7 @@
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum WhenFull {
     /// Waits for a place, in order of arrival.
     #[default]

@@ -1,12 +1,13 @@
 //! How many workers a pool is to have.
 
+use std::num::NonZeroUsize;
 use std::ops::{RangeInclusive, RangeToInclusive};
 
 use super::Builder;
 use crate::engine::MAX_WORKERS;
 
 /// How many workers a pool has: `8` and `..=8` mean none at first and up to eight, `2..=8` means
-/// always at least two.
+/// always at least two. The default is up to one worker per core.
 ///
 /// # Examples
 ///
@@ -16,6 +17,8 @@ use crate::engine::MAX_WORKERS;
 /// assert_eq!(Workers::from(8), Workers::from(..=8));
 /// assert_eq!(Workers::from(8), Workers::from(0..=8));
 /// assert_ne!(Workers::from(8), Workers::from(2..=8));
+/// assert_eq!(Workers::default(), Workers::from(std::thread::available_parallelism()?));
+/// # Ok::<(), std::io::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Workers {
@@ -26,6 +29,13 @@ pub struct Workers {
 impl From<usize> for Workers {
     fn from(capacity: usize) -> Self {
         Workers { minimum: 0, capacity }
+    }
+}
+
+/// As the number itself.
+impl From<NonZeroUsize> for Workers {
+    fn from(capacity: NonZeroUsize) -> Self {
+        Workers::from(capacity.get())
     }
 }
 
@@ -41,16 +51,23 @@ impl From<RangeInclusive<usize>> for Workers {
     }
 }
 
+/// Up to one worker per core; one if the number of cores is not known.
+impl Default for Workers {
+    fn default() -> Self {
+        Workers::from(std::thread::available_parallelism().map_or(1, usize::from))
+    }
+}
+
 impl Builder {
     /// The most workers that a pool of threads may have, also an unlimited one.
     ///
     /// # Examples
     ///
     /// ```
-    /// use formic::{BuildError, Builder, Pool};
+    /// use formic::{Builder, Pool};
     ///
     /// let error = Pool::builder().workers(Builder::MAX_WORKERS + 1).build().unwrap_err();
-    /// assert!(matches!(error, BuildError::TooManyWorkers { .. }));
+    /// assert_eq!(error.to_string(), "workers: 65536 is above the limit of 65535");
     /// ```
     pub const MAX_WORKERS: usize = MAX_WORKERS;
 }

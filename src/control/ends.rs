@@ -182,8 +182,9 @@ impl Control {
     ///
     /// # Errors
     ///
-    /// If the pool is open, or closed but not at its end yet, or if a thread for the minimum could
-    /// not be started; in the last case it is open all the same.
+    /// If the pool is open, or closed but not at its end yet, or if its last handle was dropped and only a clone of
+    /// its [`Control`] is left. Also if a thread for the minimum could not be started; then it is open all the
+    /// same.
     ///
     /// # Examples
     ///
@@ -199,6 +200,14 @@ impl Control {
     #[doc(alias = "Reboot")]
     #[doc(alias = "Reset")]
     pub fn reopen(&self) -> Result<(), ReopenError> {
-        self.steer().reopen()
+        if !self.is_abandoned() {
+            let opened = self.steer().reopen();
+            if !self.is_abandoned() {
+                return opened;
+            }
+            // The last handle was dropped meanwhile, perhaps before the pool was open.
+            self.close();
+        }
+        Err(ReopenError::Dropped)
     }
 }

@@ -20,12 +20,13 @@ use crate::engine::NoStart;
 /// let left = pool.drain_timeout(Duration::from_millis(5)).unwrap_err();
 /// assert_eq!((left.running(), left.queued(), left.permits()), (0, 0, 1));
 /// assert!(!left.from_inside());
-/// assert_eq!(left.to_string(), "0 tasks run, 0 are queued, 1 permits are held");
+/// assert_eq!(left.to_string(), "0 tasks run, 0 are queued, 1 permit is held");
 /// drop(permit);
 /// pool.drain()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct StillRunning {
     pub(crate) running: usize,
     pub(crate) queued: usize,
@@ -117,12 +118,19 @@ impl fmt::Display for StillRunning {
         if self.from_inside {
             f.write_str("a task cannot wait for its own pool to end: ")?;
         }
-        let StillRunning { running, queued, permits, .. } = self;
-        write!(f, "{running} tasks run, {queued} are queued, {permits} permits are held")
+        let StillRunning { running, queued, permits, .. } = *self;
+        let tasks = plural(running, "task runs", "tasks run");
+        let wait = plural(queued, "is", "are");
+        let held = plural(permits, "permit is", "permits are");
+        write!(f, "{running} {tasks}, {queued} {wait} queued, {permits} {held} held")
     }
 }
 
 impl Error for StillRunning {}
+
+fn plural(count: usize, one: &'static str, more: &'static str) -> &'static str {
+    if count == 1 { one } else { more }
+}
 
 /// Why a pool could not be opened again.
 ///
@@ -142,12 +150,17 @@ impl Error for StillRunning {}
 pub enum ReopenError {
     /// It is open.
     Open,
-    /// It has been closed, but not everything has ended yet: `drain` it first.
+    /// It has been closed, and not everything has ended yet: [`drain`](crate::Control::drain) waits for that.
+    /// What is left is the [source](Error::source).
     StillRunning(StillRunning),
-    /// It is open again, but a thread for its minimum could not be started.
+    /// It is open again, but a thread for its minimum could not be started. The operating system's error is the
+    /// [source](Error::source).
     Thread(io::Error),
     /// The runtime of a pool of futures has shut down: the pool stays closed for good.
     RuntimeGone,
+    /// The last handle of the pool was dropped, and a clone of its [`Control`](crate::Control) is left: nothing
+    /// could be submitted to the pool.
+    Dropped,
 }
 
 impl From<NoStart> for ReopenError {
@@ -163,11 +176,14 @@ impl fmt::Display for ReopenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ReopenError::Open => f.write_str("reopen: the pool is open"),
-            ReopenError::StillRunning(left) => write!(f, "reopen: drain the pool first: {left}"),
-            ReopenError::Thread(error) => {
-                write!(f, "the pool is open, but a worker could not be started: {error}")
+            ReopenError::StillRunning(_) => f.write_str("reopen: the pool has not ended"),
+            ReopenError::Thread(_) => {
+                f.write_str("reopen: the pool is open, and a worker could not be started")
             }
-            ReopenError::RuntimeGone => f.write_str("the runtime of the pool has shut down"),
+            ReopenError::Dropped => f.write_str("reopen: the last handle of the pool was dropped"),
+            ReopenError::RuntimeGone => {
+                f.write_str("reopen: the runtime of the pool has shut down")
+            }
         }
     }
 }
@@ -177,7 +193,7 @@ impl Error for ReopenError {
         match self {
             ReopenError::Thread(error) => Some(error),
             ReopenError::StillRunning(left) => Some(left),
-            ReopenError::Open | ReopenError::RuntimeGone => None,
+            ReopenError::Open | ReopenError::RuntimeGone | ReopenError::Dropped => None,
         }
     }
 }

@@ -1,6 +1,9 @@
 //! Errors: one small type per act, and what was refused comes back inside.
 
+mod any;
+mod build;
 mod ends;
+mod exclusive;
 mod for_each;
 mod semaphore;
 mod settings;
@@ -8,11 +11,13 @@ mod shards;
 mod submit;
 mod task;
 
+pub use any::Error;
+pub use build::BuildError;
 pub use ends::{ReopenError, StillRunning};
 pub(crate) use for_each::Failures;
 pub use for_each::{ForEachError, TaskError};
 pub use semaphore::AcquireError;
-pub use settings::{BuildError, PrestartError, ResizeError};
+pub use settings::{PrestartError, ResizeError};
 pub use shards::{NoSuchShard, ShardErrors};
 pub use submit::{CallError, Refused, SubmitError};
 pub use task::{JoinError, TaskPanic};

@@ -13,47 +13,37 @@ use std::fmt;
 /// let memory = Semaphore::new(64);
 /// let error = memory.acquire(100).unwrap_err();
 /// assert_eq!(error, AcquireError::TooMany { weight: 100, size: 64 });
-/// assert_eq!(
-///     error.to_string(),
-///     "a weight of 100 is above the semaphore's size of 64: ask for less, or `resize` it first",
-/// );
+/// assert_eq!(error.to_string(), "a weight of 100 is above the semaphore's size of 64");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum AcquireError {
-    /// More than the semaphore's size. Also told to those who wait when it is made smaller than
-    /// what they wait for.
+    /// The weight is above the semaphore's size, which [`resize`](crate::Semaphore::resize) changes. A waiter
+    /// also gets this when the size falls below its weight.
     TooMany {
-        /// What was asked for.
+        /// The weight that the caller asked for.
         weight: usize,
         /// The semaphore's size at that moment.
         size: usize,
     },
-    /// So much is not free, or others wait for it, and the call does not wait.
+    /// The weight is not free, or others wait, and the call does not wait.
+    /// [`acquire`](crate::Semaphore::acquire) does.
     NoPermits,
-    /// It did not get free in time.
+    /// The weight did not become free in time.
     TimedOut,
-    /// The semaphore is closed.
+    /// The semaphore is closed, and stays closed.
     Closed,
 }
 
 impl fmt::Display for AcquireError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            AcquireError::TooMany { weight, size } => write!(
-                f,
-                "a weight of {weight} is above the semaphore's size of {size}: \
-                 ask for less, or `resize` it first",
-            ),
-            AcquireError::NoPermits => f.write_str(
-                "so much is not free, or others wait for it: wait with `acquire`, or try later",
-            ),
-            AcquireError::TimedOut => f.write_str(
-                "so much did not get free in time: wait longer, or hold permits for less long",
-            ),
-            AcquireError::Closed => {
-                f.write_str("the semaphore is closed: it gives no more permits, make a new one")
+            AcquireError::TooMany { weight, size } => {
+                write!(f, "a weight of {weight} is above the semaphore's size of {size}")
             }
+            AcquireError::NoPermits => f.write_str("the weight is not free, or others wait"),
+            AcquireError::TimedOut => f.write_str("the weight did not become free in time"),
+            AcquireError::Closed => f.write_str("the semaphore is closed"),
         }
     }
 }

@@ -15,9 +15,10 @@ use std::vec;
 /// let multi = Multi::new(2, || Pool::new(1), Balance::RoundRobin);
 /// let error = multi.shard(2).unwrap_err();
 /// assert_eq!((error.index(), error.shards()), (2, 2));
-/// assert_eq!(error.to_string(), "there is no shard 2: there are 2, counted from 0");
+/// assert_eq!(error.to_string(), "there is no shard 2: the last one is shard 1");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 #[doc(alias = "ErrInvalidPoolIndex")]
 pub struct NoSuchShard {
     pub(crate) index: usize,
@@ -58,8 +59,8 @@ impl NoSuchShard {
 
 impl fmt::Display for NoSuchShard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let NoSuchShard { index, shards } = self;
-        write!(f, "there is no shard {index}: there are {shards}, counted from 0")
+        let (index, last) = (self.index, self.shards.saturating_sub(1));
+        write!(f, "there is no shard {index}: the last one is shard {last}")
     }
 }
 
@@ -81,6 +82,7 @@ impl Error for NoSuchShard {}
 /// }
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ShardErrors<E> {
     errors: Vec<(usize, E)>,
 }
@@ -89,6 +91,12 @@ impl<E> ShardErrors<E> {
     /// An error if there are any.
     pub(crate) fn check(errors: Vec<(usize, E)>) -> Result<(), Self> {
         if errors.is_empty() { Ok(()) } else { Err(ShardErrors { errors }) }
+    }
+
+    /// The same shards, each with another error.
+    pub(super) fn map<F>(self, mut change: impl FnMut(E) -> F) -> ShardErrors<F> {
+        let errors = self.errors.into_iter().map(|(shard, error)| (shard, change(error)));
+        ShardErrors { errors: errors.collect() }
     }
 
     /// How many shards have an error.
@@ -153,8 +161,8 @@ impl<E: fmt::Display> fmt::Display for ShardErrors<E> {
 }
 
 impl<E: Error + 'static> Error for ShardErrors<E> {
-    /// The first of the errors.
+    /// The first source that one of the errors has. The errors themselves are in the message.
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.errors.first().map(|(_, error)| error as &(dyn Error + 'static))
+        self.errors.iter().find_map(|(_, error)| error.source())
     }
 }

@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
+use super::exclusive::Exclusive;
 use super::{JoinError, TaskPanic};
 
 /// Why a task or a permit was refused.
@@ -17,46 +18,50 @@ use super::{JoinError, TaskPanic};
 /// let error = pool.submit(|| ()).unwrap_err();
 /// assert_eq!(error.reason(), Refused::Closed);
 /// assert_eq!(pool.try_admit().unwrap_err(), Refused::Closed);
-/// println!("{}", Refused::Closed); // says what to do about it
+/// assert_eq!(Refused::Closed.to_string(), "the pool is closed");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 #[doc(alias = "RejectedExecutionException")]
 pub enum Refused {
-    /// All places are taken, and the call does not wait, or as many submitters wait as may wait.
+    /// All places are taken, and the call does not wait, or the limit of
+    /// [waiters](crate::Builder::waiters) is reached. `submit` waits for a place, and a longer
+    /// [`queue`](crate::Builder::queue) has more of them.
     #[doc(alias = "ErrPoolOverload")]
     Full,
-    /// The pool is closed.
+    /// The pool is closed. After a [`drain`](crate::Control::drain), [`reopen`](crate::Control::reopen) opens it
+    /// again.
     #[doc(alias = "ErrPoolClosed")]
     Closed,
-    /// No place got free in time.
+    /// No place became free in time.
     TimedOut,
     /// The task was accepted, and had not started when its time was over. It will not run.
     Expired,
-    /// There is no worker, and the operating system would not start a thread for one.
+    /// The pool has no worker, and the operating system would not start a thread for one.
     NoWorker,
-    /// The call would have blocked a thread of an async runtime, and with it perhaps the very task that
-    /// would have ended the wait: await instead.
+    /// The call would have blocked a thread of an async runtime, and perhaps the very task that would have ended
+    /// the wait. Async code awaits: `submit(..).await`, or the handle itself.
     InRuntime,
     /// The runtime of a pool of futures has shut down. Such a pool cannot be opened again.
     RuntimeGone,
-    /// The call has a deadline, and there is no async runtime here whose timers could tell when it is over.
+    /// The call has a deadline, and was awaited outside of a tokio runtime, whose timers it needs. A pool
+    /// with threads of its own has none for its callers.
     NoRuntime,
 }
 
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Refused::Full => "the pool is full: wait with `submit`, or give it a longer queue",
-            Refused::Closed => "the pool is closed: `reopen` it after a drain to go on",
-            Refused::TimedOut => "no place in the pool got free in time",
-            Refused::Expired => "it was accepted and had not started in time",
+            Refused::Full => "the pool is full",
+            Refused::Closed => "the pool is closed",
+            Refused::TimedOut => "no place in the pool became free in time",
+            Refused::Expired => "the pool did not start the accepted task in time",
             Refused::NoWorker => "the pool has no worker, and none could be started",
             Refused::RuntimeGone => "the runtime of the pool has shut down",
-            Refused::NoRuntime => {
-                "no tokio runtime here has timers for a deadline: await it in one"
+            Refused::NoRuntime => "`call_timeout` was awaited outside of a tokio runtime",
+            Refused::InRuntime => {
+                "a blocking call inside an async runtime, where `submit` and handles are awaited"
             }
-            Refused::InRuntime => "a blocking call inside an async runtime: await `submit` instead",
         })
     }
 }
@@ -64,6 +69,10 @@ impl fmt::Display for Refused {
 impl Error for Refused {}
 
 /// A task that was not accepted, with the reason. The task comes back by [`into_task`].
+///
+/// The error is `Send + Sync + 'static` if the task is `Send + 'static`. Therefore `?` converts it into
+/// `Box<dyn Error + Send + Sync>`, `anyhow::Error` and the like, also if the closure or the future is not `Sync`.
+/// The conversions into [`Refused`] and [`formic::Error`](crate::Error) keep the reason and drop the task.
 ///
 /// [`into_task`]: SubmitError::into_task
 ///
@@ -80,14 +89,15 @@ impl Error for Refused {}
 /// task(); // it is ours again
 /// ```
 #[must_use]
+#[non_exhaustive]
 pub struct SubmitError<F> {
-    task: F,
+    task: Exclusive<F>,
     reason: Refused,
 }
 
 impl<F> SubmitError<F> {
     pub(crate) fn new(task: F, reason: Refused) -> Self {
-        SubmitError { task, reason }
+        SubmitError { task: Exclusive::new(task), reason }
     }
 
     /// Why the task was refused.
@@ -118,7 +128,7 @@ impl<F> SubmitError<F> {
     /// assert_eq!(error.into_task(), "mine");
     /// ```
     pub fn into_task(self) -> F {
-        self.task
+        self.task.into_inner()
     }
 }
 
@@ -136,6 +146,13 @@ impl<F> fmt::Display for SubmitError<F> {
 
 impl<F> Error for SubmitError<F> {}
 
+/// The reason. The task is dropped.
+impl<F> From<SubmitError<F>> for Refused {
+    fn from(error: SubmitError<F>) -> Self {
+        error.reason
+    }
+}
+
 /// Why a call has no result.
 ///
 /// # Examples
@@ -150,26 +167,26 @@ impl<F> Error for SubmitError<F> {}
 /// }
 /// pool.close();
 /// let refused = pool.call(5).unwrap_err();
-/// assert_eq!(refused.into_argument(), Some(5)); // nobody has begun with it
+/// assert_eq!(refused.into_argument(), Some(5)); // the call has not started
 /// ```
 #[non_exhaustive]
 pub enum CallError<T> {
-    /// Nobody has begun with it, and it will not be run: the argument comes back.
+    /// The call has not started, and will not run: the argument comes back.
     Refused(SubmitError<T>),
-    /// Its time is over, and it is running: it has been asked to stop, and its result will be
-    /// dropped.
+    /// The call did not end in time. A call on a thread runs on: it is asked to stop, by
+    /// [`is_cancelled`](crate::is_cancelled), and its result will be dropped. A future is dropped.
     #[doc(alias = "ErrJobTimedOut")]
     TimedOut,
-    /// It was dropped before it was started.
+    /// The call was dropped before it started; that of a future also while it ran.
     Cancelled,
-    /// It panicked.
+    /// The call panicked.
     Panicked(TaskPanic),
-    /// It was accepted, and its result was not waited for, for this reason.
+    /// The call was accepted, and its result was not awaited, for this reason.
     NotAwaited(Refused),
 }
 
 impl<T> CallError<T> {
-    /// The argument, if nobody has begun with it.
+    /// The argument, if the call has not started.
     ///
     /// # Examples
     ///
@@ -203,8 +220,8 @@ impl<T> fmt::Display for CallError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             CallError::Refused(error) => write!(f, "the call was refused: {}", error.reason()),
-            CallError::TimedOut => f.write_str("the call took too long and was asked to stop"),
-            CallError::Cancelled => f.write_str("the call was cancelled before it was started"),
+            CallError::TimedOut => f.write_str("the call did not end in time"),
+            CallError::Cancelled => f.write_str("the call was cancelled"),
             CallError::Panicked(panic) => panic.fmt(f),
             CallError::NotAwaited(reason) => reason.fmt(f),
         }

@@ -121,14 +121,8 @@ impl fmt::Display for JoinError {
     }
 }
 
-impl Error for JoinError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match self {
-            JoinError::Panicked(panic) => Some(panic),
-            JoinError::Cancelled | JoinError::Refused(_) => None,
-        }
-    }
-}
+/// There is no source: the panic and the reason are the message itself.
+impl Error for JoinError {}
 
 /// The panic of a task: what it was, and where.
 ///

@@ -30,6 +30,7 @@ use crate::error::Refused;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 #[doc(alias = "LoadBalancingStrategy")]
 pub enum Balance {
     /// The shards in turn, whatever they have to do: even by number, and the cheapest choice.

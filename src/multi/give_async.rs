@@ -49,7 +49,7 @@ impl Multi<AsyncPool> {
     pub fn submit<F>(
         &self,
         future: F,
-    ) -> impl Future<Output = Result<(), SubmitError<F>>> + Send + '_
+    ) -> impl Future<Output = Result<(), SubmitError<F>>> + Send + use<'_, F>
     where
         F: Future<Output = ()> + Send + 'static,
     {
@@ -144,7 +144,7 @@ impl Multi<AsyncPool> {
     pub fn spawn<F>(
         &self,
         future: F,
-    ) -> impl Future<Output = Result<JoinHandle<F::Output>, SubmitError<F>>> + Send + '_
+    ) -> impl Future<Output = Result<JoinHandle<F::Output>, SubmitError<F>>> + Send + use<'_, F>
     where
         F: Future + Send + 'static,
         F::Output: Send + 'static,
@@ -218,7 +218,7 @@ impl<T: Send + 'static, R: Send + 'static> Multi<AsyncFnPool<T, R>> {
     pub fn submit(
         &self,
         argument: T,
-    ) -> impl Future<Output = Result<(), SubmitError<T>>> + Send + '_ {
+    ) -> impl Future<Output = Result<(), SubmitError<T>>> + Send + use<'_, T, R> {
         let job = calls::Job::Bare(argument, Location::caller());
         async move { argument_back(self.give_async::<Submit, _>(job).await) }
     }
@@ -305,7 +305,7 @@ impl<T: Send + 'static, R: Send + 'static> Multi<AsyncFnPool<T, R>> {
     pub fn spawn(
         &self,
         argument: T,
-    ) -> impl Future<Output = Result<JoinHandle<R>, SubmitError<T>>> + Send + '_ {
+    ) -> impl Future<Output = Result<JoinHandle<R>, SubmitError<T>>> + Send + use<'_, T, R> {
         let signed = Signed(argument, Location::caller());
         async move { self.give_async::<Spawn, _>(signed).await.map_err(unsign) }
     }

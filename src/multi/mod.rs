@@ -144,8 +144,8 @@ impl<P: Shard> Multi<P> {
     ///
     /// # Errors
     ///
-    /// [`BuildError::NoShards`] if `shards` is zero, or the error of the first pool that could not be
-    /// built. The pools before it are dropped.
+    /// The setting `"shards"` if `shards` is zero, or the error of the first pool that could not be built. The
+    /// pools before it are dropped.
     ///
     /// # Examples
     ///
@@ -158,7 +158,7 @@ impl<P: Shard> Multi<P> {
     /// assert_eq!(multi.shards().len(), 3);
     ///
     /// let none = Multi::try_new(0, || Pool::builder().build(), Balance::RoundRobin);
-    /// assert!(matches!(none, Err(BuildError::NoShards)));
+    /// assert_eq!(none.unwrap_err().setting(), Some("shards"));
     /// # Ok::<(), BuildError>(())
     /// ```
     pub fn try_new(
@@ -167,7 +167,7 @@ impl<P: Shard> Multi<P> {
         balance: Balance,
     ) -> Result<Self, BuildError> {
         if shards == 0 {
-            return Err(BuildError::NoShards);
+            return Err(BuildError::of("shards", "0 shards cannot run anything"));
         }
         let shards = (0..shards).map(|_| make()).collect::<Result<_, _>>()?;
         Ok(Multi { shared: Arc::new(Shared { turn: Padded::default(), balance, shards }) })

@@ -95,6 +95,12 @@ impl Queue {
         self.grant(wake);
     }
 
+    /// Takes `weight` out of circulation, together with the part of the size that it was.
+    pub(super) fn forget(&mut self, weight: usize, wake: &mut Wake) {
+        self.held -= weight;
+        self.resize(self.size.saturating_sub(weight), wake);
+    }
+
     /// Takes a waiter out of the queue, because it does not want to wait any longer; those behind
     /// it may fit. If it has a verdict meanwhile, it is not in the queue, and the verdict holds.
     pub(super) fn withdraw(&mut self, waiter: &Arc<Waiter>, wake: &mut Wake) -> Option<Verdict> {
