@@ -1,6 +1,8 @@
-//! What the tests of the web server share: a site, a small server, and a client.
+//! What the tests of the web server share (a site, a small server, a client), and the tests of its time
+//! limits.
 
 mod client;
+mod slow;
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
