@@ -194,6 +194,44 @@ fn an_old_client_is_closed_unless_it_asks_to_stay() {
 }
 
 #[test]
+fn close_outweighs_keep_alive() {
+    let server = start(settings());
+    for version in ["1.0", "1.1"] {
+        for lines in [
+            "Connection: close, keep-alive",
+            "Connection: keep-alive, close",
+            "Connection: Close ,\tKeep-Alive",
+            "connection: upgrade,CLOSE,keep-alive,",
+            "Connection: close\r\nConnection: keep-alive",
+            "Connection: keep-alive\r\nCONNECTION: foo, close\r\nConnection: keep-alive",
+        ] {
+            let mut client = Client::connect(&server);
+            client.send(&format!("GET /hello HTTP/{version}\r\nHost: me\r\n{lines}\r\n\r\n"));
+            assert!(client.answer().closes(), "{version}, {lines:?}");
+            client.await_end();
+        }
+    }
+    stop(server);
+}
+
+#[test]
+fn options_of_other_names_do_not_close_a_connection() {
+    let server = start(settings());
+    let mut client = Client::connect(&server);
+    for (version, lines) in [
+        ("1.1", "Connection: upgrade"),
+        ("1.1", "Connection: closed, not-close"),
+        ("1.0", "Connection: upgrade, Keep-Alive"),
+        ("1.0", "Connection: upgrade\r\nConnection: keep-alive"),
+    ] {
+        client.send(&format!("GET /hello HTTP/{version}\r\nHost: me\r\n{lines}\r\n\r\n"));
+        assert!(!client.answer().closes(), "{version}, {lines:?}");
+    }
+    drop(client);
+    stop(server);
+}
+
+#[test]
 fn the_last_answer_arrives_although_more_was_asked() {
     let server = start(settings());
     for _ in 0..50 {
