@@ -59,6 +59,7 @@ pub(crate) fn settings() -> Settings {
         body_time: PATIENCE,
         idle_time: PATIENCE,
         write_time: PATIENCE,
+        answer_time: PATIENCE,
         ..Settings::new(env::temp_dir())
     }
 }

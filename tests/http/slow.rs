@@ -1,7 +1,9 @@
 //! Clients that are slow or silent: each meets a time limit, and its worker is free again.
 
+use std::io::Read;
 use std::net::Shutdown;
 use std::thread;
+use std::time::Duration;
 
 use super::{Client, SOON, Site, get, post, settings, start, stop};
 use crate::common::eventually;
@@ -85,4 +87,40 @@ fn a_client_that_does_not_read_is_left() {
     eventually("the worker is free", || server.connections() == 0);
     drop(client);
     stop(server);
+}
+
+#[test]
+fn a_client_that_reads_a_little_at_a_time_is_left() {
+    const LENGTH: usize = 32 << 20;
+    let site = Site::new("slowly");
+    site.add("huge.bin", &vec![1; LENGTH]);
+    // Only the limit on the whole answer can end it: each write may take a long time.
+    let limits = Settings { connections: 1, answer_time: SOON, least_rate: u64::MAX, ..settings() };
+    let server = start(Settings { root: site.root(), ..limits });
+    let mut slow = Client::connect(&server);
+    slow.send(&get("/huge.bin"));
+    // This returns when a worker has the connection.
+    let mut received = slow.stream.read(&mut [0; 1024]).unwrap_or(0);
+    eventually("the worker is free", || {
+        thread::sleep(SOON / 50);
+        received += slow.stream.read(&mut [0; 1024]).unwrap_or(0);
+        server.connections() == 0
+    });
+    // The connection has ended, and the bytes that were on their way are not the whole file.
+    let mut rest = Vec::new();
+    drop(slow.stream.read_to_end(&mut rest));
+    assert!(received + rest.len() < LENGTH, "the whole answer was sent");
+
+    let mut next = Client::connect(&server);
+    next.send(&get("/hello"));
+    assert_eq!(next.answer().status, 200);
+    drop(next);
+    stop(server);
+}
+
+#[test]
+fn a_longer_answer_may_take_longer() {
+    let limits = Settings { answer_time: SOON, least_rate: 1 << 20, ..settings() };
+    assert_eq!(limits.time_for(0), SOON);
+    assert_eq!(limits.time_for(3 << 20), SOON + Duration::from_secs(3));
 }
