@@ -59,13 +59,13 @@ fn main() -> ExitCode {
 
 /// Runs the scenarios one after another under a single progress bar.
 fn run_all(scenarios: Vec<Scenario>) -> Vec<Heat> {
-    let progress = Progress::over(&scenarios);
+    let progress = Progress::over(scenarios.iter().map(Scenario::runs).sum());
     interrupt::heed(&progress);
     let heats = scenarios
         .into_iter()
         .map(|scenario| {
             Heat::run(scenario, |scenario, entry| {
-                progress.announce(scenario, entry);
+                progress.announce(format!("{scenario}: {}", entry.name));
                 let result = child::sample(scenario, entry);
                 progress.advance();
                 result
