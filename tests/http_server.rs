@@ -10,7 +10,7 @@ mod http;
 mod server;
 
 use std::io::{Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::TcpStream;
 use std::sync::Barrier;
 use std::thread;
 
@@ -194,6 +194,44 @@ fn an_old_client_is_closed_unless_it_asks_to_stay() {
 }
 
 #[test]
+fn close_outweighs_keep_alive() {
+    let server = start(settings());
+    for version in ["1.0", "1.1"] {
+        for lines in [
+            "Connection: close, keep-alive",
+            "Connection: keep-alive, close",
+            "Connection: Close ,\tKeep-Alive",
+            "connection: upgrade,CLOSE,keep-alive,",
+            "Connection: close\r\nConnection: keep-alive",
+            "Connection: keep-alive\r\nCONNECTION: foo, close\r\nConnection: keep-alive",
+        ] {
+            let mut client = Client::connect(&server);
+            client.send(&format!("GET /hello HTTP/{version}\r\nHost: me\r\n{lines}\r\n\r\n"));
+            assert!(client.answer().closes(), "{version}, {lines:?}");
+            client.await_end();
+        }
+    }
+    stop(server);
+}
+
+#[test]
+fn options_of_other_names_do_not_close_a_connection() {
+    let server = start(settings());
+    let mut client = Client::connect(&server);
+    for (version, lines) in [
+        ("1.1", "Connection: upgrade"),
+        ("1.1", "Connection: closed, not-close"),
+        ("1.0", "Connection: upgrade, Keep-Alive"),
+        ("1.0", "Connection: upgrade\r\nConnection: keep-alive"),
+    ] {
+        client.send(&format!("GET /hello HTTP/{version}\r\nHost: me\r\n{lines}\r\n\r\n"));
+        assert!(!client.answer().closes(), "{version}, {lines:?}");
+    }
+    drop(client);
+    stop(server);
+}
+
+#[test]
 fn the_last_answer_arrives_although_more_was_asked() {
     let server = start(settings());
     for _ in 0..50 {
@@ -206,86 +244,6 @@ fn the_last_answer_arrives_although_more_was_asked() {
         assert!(client.answer().closes());
         client.await_end();
     }
-    stop(server);
-}
-
-#[test]
-fn a_slow_head_is_given_up_and_its_worker_is_free() {
-    let server = start(Settings { connections: 1, head_time: SOON, ..settings() });
-    let mut slow = Client::connect(&server);
-    slow.send("GET /hello HTTP/1.1\r\nHost:");
-    assert_eq!(slow.answer().status, 408);
-
-    // A byte now and then does not make the time any longer.
-    drop(slow);
-    eventually("the worker is free", || server.connections() == 0);
-    let mut trickle = Client::connect(&server);
-    for byte in post("/echo", "x").bytes().cycle() {
-        if !trickle.try_send(&[byte]) || trickle.has_answer() {
-            break;
-        }
-        thread::sleep(SOON / 10);
-    }
-    assert_eq!(trickle.answer().status, 408);
-    drop(trickle);
-    eventually("the worker is free", || server.connections() == 0);
-    stop(server);
-}
-
-#[test]
-fn a_slow_body_is_given_up() {
-    let server = start(Settings { body_time: SOON, ..settings() });
-    let mut client = Client::connect(&server);
-    client.send("POST /echo HTTP/1.1\r\nHost: me\r\nContent-Length: 5\r\n\r\nhel");
-    assert_eq!(client.answer().status, 408);
-    client.await_end();
-    stop(server);
-}
-
-#[test]
-fn silent_connections_keep_no_worker() {
-    let server = start(Settings { head_time: SOON, ..settings() });
-    let mut silent = Client::connect(&server);
-    assert_eq!(silent.answer().status, 408);
-    silent.await_end();
-    stop(server);
-
-    let server = start(Settings { idle_time: SOON, ..settings() });
-    let mut idle = Client::connect(&server);
-    idle.send(&get("/hello"));
-    assert_eq!(idle.answer().status, 200);
-    idle.await_end();
-    stop(server);
-}
-
-#[test]
-fn half_open_connections_keep_no_worker() {
-    let server = start(settings());
-    // It will send no more, and still gets its answer.
-    let mut half_open = Client::connect(&server);
-    half_open.send(&get("/hello"));
-    half_open.stream.shutdown(Shutdown::Write).unwrap();
-    assert_eq!(half_open.answer().status, 200);
-    half_open.await_end();
-
-    // It has gone in the middle of a request.
-    let mut gone = Client::connect(&server);
-    gone.send("POST /echo HTTP/1.1\r\nContent-Le");
-    drop(gone);
-    eventually("all workers are free", || server.connections() == 0);
-    stop(server);
-}
-
-#[test]
-fn a_client_that_does_not_read_is_left() {
-    let site = Site::new("unread");
-    site.add("huge.bin", &vec![1; 32 << 20]);
-    let server = start(Settings { root: site.root(), write_time: SOON, ..settings() });
-    let mut client = Client::connect(&server);
-    client.send(&get("/huge.bin"));
-    assert_eq!(client.answer_to_head().status, 200);
-    eventually("the worker is free", || server.connections() == 0);
-    drop(client);
     stop(server);
 }
 

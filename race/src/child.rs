@@ -6,6 +6,8 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::Duration;
 
+use serde::de::DeserializeOwned;
+
 use crate::allocator::{self, Allocator};
 use crate::failure::Failure;
 use crate::measure::Sample;
@@ -19,20 +21,34 @@ const COMPLAINT: usize = 300;
 
 /// Runs `entry` once in a child process.
 pub(crate) fn sample(scenario: &Scenario, entry: &Entry) -> Result<Sample, Failure> {
-    let output = output_within(command(scenario, entry)?, TIME_LIMIT)?;
+    result_within(command(scenario, entry)?, TIME_LIMIT)
+}
+
+/// Runs a command to its end, which prints its result as a line of JSON.
+pub(crate) fn result_within<T: DeserializeOwned>(
+    command: Command,
+    limit: Duration,
+) -> Result<T, Failure> {
+    let output = output_within(command, limit)?;
     let line = output.trim();
     serde_json::from_str(line).map_err(|_| Failure::new(format!("it printed no result: {line:?}")))
 }
 
 /// This program once more, with the order for one run.
 fn command(scenario: &Scenario, entry: &Entry) -> Result<Command, Failure> {
-    let mut command = Command::new(std::env::current_exe().map_err(Failure::new)?);
     let params = &scenario.params;
+    let mut command = this_program(params.allocator)?;
     command
         .args(["run-one", scenario.workload.name, entry.name, "--leashed"])
-        .args(params.arguments())
-        .env_remove(allocator::VARIABLE);
-    if params.allocator == Allocator::Mimalloc {
+        .args(params.arguments());
+    Ok(command)
+}
+
+/// This program once more, with its memory from `allocator`, and no arguments yet.
+pub(crate) fn this_program(allocator: Allocator) -> Result<Command, Failure> {
+    let mut command = Command::new(std::env::current_exe().map_err(Failure::new)?);
+    command.env_remove(allocator::VARIABLE);
+    if allocator == Allocator::Mimalloc {
         command.env(allocator::VARIABLE, "mimalloc");
     }
     Ok(command)
@@ -52,8 +68,7 @@ fn output_within(mut command: Command, limit: Duration) -> Result<String, Failur
     let status = end(&mut child, in_time.is_err())?;
     drop(leash);
     let Ok(output) = in_time else {
-        let seconds = limit.as_secs_f64();
-        return Err(Failure::new(format!("stopped after {seconds} seconds")));
+        return Err(Failure::Hung(limit));
     };
     if status.success() {
         return Ok(output);

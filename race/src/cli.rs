@@ -8,6 +8,7 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use crate::allocator::Allocator;
+use crate::faults::{Fault, FaultOrder, FaultsOptions};
 use crate::page;
 use crate::scenario::Scenario;
 use crate::tour;
@@ -72,6 +73,11 @@ pub(crate) enum Command {
     Lateness(FuturesOptions),
     /// What a pool costs that has nothing to do
     Idle(IdleOptions),
+    /// Known faults of other pools, and formic in the same programs
+    Faults(FaultsOptions),
+    /// Run the program of one fault with one pool, in this process; what `faults` starts
+    #[command(hide = true)]
+    FaultOne(FaultOrder),
     /// Run one contender once, in this process; what the other commands start
     #[command(hide = true)]
     RunOne(Order),
@@ -195,13 +201,28 @@ impl Cli {
         Ok(scenarios)
     }
 
+    /// The faults to look for, or the complaint to end with.
+    pub(crate) fn faults(
+        &self,
+        options: &FaultsOptions,
+    ) -> Result<Vec<&'static Fault>, clap::Error> {
+        let refuse = |kind, complaint| Self::command().error(kind, complaint);
+        if self.report.is_some() {
+            let complaint = "faults has no page with plots, so --report is not for it";
+            return Err(refuse(ErrorKind::ArgumentConflict, complaint.to_owned()));
+        }
+        options.chosen().map_err(|complaint| refuse(ErrorKind::InvalidValue, complaint))
+    }
+
     fn chosen(&self) -> Result<Vec<Scenario>, String> {
         let Some(command) = &self.command else {
             return Ok(tour::stops());
         };
         let scenario =
             match command {
-                Command::RunOne(_) => return Ok(Vec::new()),
+                Command::RunOne(_) | Command::Faults(_) | Command::FaultOne(_) => {
+                    return Ok(Vec::new());
+                }
                 Command::Tiny(options) => options.scenario(&tiny::WORKLOAD, |_| ()),
                 Command::Nested(options) => options.scenario(&nested::WORKLOAD, |_| ()),
                 Command::RoundTrip(options) => options.scenario(&round_trip::WORKLOAD, |_| ()),

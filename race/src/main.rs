@@ -8,6 +8,7 @@ mod child;
 mod cli;
 mod contenders;
 mod failure;
+mod faults;
 mod heat;
 mod interrupt;
 mod json;
@@ -29,15 +30,31 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use cli::{Cli, Command};
+use faults::FaultsOptions;
 use heat::Heat;
 use progress::Progress;
 use scenario::Scenario;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    if let Some(Command::RunOne(order)) = &cli.command {
-        return run_one::obey(order);
+    match &cli.command {
+        Some(Command::RunOne(order)) => run_one::obey(order),
+        Some(Command::FaultOne(order)) => faults::obey(order),
+        Some(Command::Faults(options)) => look_for_faults(&cli, options),
+        _ => race(&cli),
     }
+}
+
+/// Looks for the chosen faults, and turns the table into the exit code: 1 when formic showed one.
+fn look_for_faults(cli: &Cli, options: &FaultsOptions) -> ExitCode {
+    let chosen = cli.faults(options).unwrap_or_else(|error| error.exit());
+    let rows = faults::run(&chosen, options, cli.allocator);
+    let text = if cli.json { faults::json(&rows) } else { faults::text(&rows) };
+    print(&text, rows.iter().all(faults::Row::formic_is_clean))
+}
+
+/// Runs the workload that was asked for, or the tour.
+fn race(cli: &Cli) -> ExitCode {
     let scenarios = cli.scenarios().unwrap_or_else(|error| error.exit());
     if cfg!(debug_assertions) {
         eprintln!("race: this is a debug build, its figures mean little; use --release");
@@ -59,13 +76,13 @@ fn main() -> ExitCode {
 
 /// Runs the scenarios one after another under a single progress bar.
 fn run_all(scenarios: Vec<Scenario>) -> Vec<Heat> {
-    let progress = Progress::over(&scenarios);
+    let progress = Progress::over(scenarios.iter().map(Scenario::runs).sum());
     interrupt::heed(&progress);
     let heats = scenarios
         .into_iter()
         .map(|scenario| {
             Heat::run(scenario, |scenario, entry| {
-                progress.announce(scenario, entry);
+                progress.announce(format!("{scenario}: {}", entry.name));
                 let result = child::sample(scenario, entry);
                 progress.advance();
                 result
@@ -79,6 +96,11 @@ fn run_all(scenarios: Vec<Scenario>) -> Vec<Heat> {
 /// Prints the results, and turns them into the exit code: 1 when a contender failed.
 fn publish(heats: &[Heat], as_json: bool) -> ExitCode {
     let text = if as_json { json::lines(heats) } else { report::text(heats) };
+    print(&text, heats.iter().all(Heat::is_complete))
+}
+
+/// Prints the text, and returns whether all went well as an exit code.
+fn print(text: &str, is_well: bool) -> ExitCode {
     match io::stdout().lock().write_all(text.as_bytes()) {
         // The reader has left, as `head` does; that is no failure of the race.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
@@ -88,5 +110,5 @@ fn publish(heats: &[Heat], as_json: bool) -> ExitCode {
         }
         Ok(()) => {}
     }
-    if heats.iter().all(Heat::is_complete) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

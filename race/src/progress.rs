@@ -2,12 +2,9 @@
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::scenario::Scenario;
-use crate::workloads::Entry;
-
 const TEMPLATE: &str = "[{bar:30}] {pos}/{len} {wide_msg}";
 
-/// A bar over all child processes of all scenarios.
+/// A bar over all child processes of a command.
 #[derive(Clone, Debug)]
 pub(crate) struct Progress(ProgressBar);
 
@@ -15,8 +12,7 @@ impl Progress {
     /// A bar at its beginning.
     ///
     /// It is drawn between two runs and never during one, which it would disturb.
-    pub(crate) fn over(scenarios: &[Scenario]) -> Self {
-        let runs: usize = scenarios.iter().map(Scenario::runs).sum();
+    pub(crate) fn over(runs: usize) -> Self {
         let bar = ProgressBar::new(runs as u64);
         if let Ok(style) = ProgressStyle::with_template(TEMPLATE) {
             bar.set_style(style.progress_chars("=> "));
@@ -25,8 +21,8 @@ impl Progress {
     }
 
     /// Shows what runs now.
-    pub(crate) fn announce(&self, scenario: &Scenario, entry: &Entry) {
-        self.0.set_message(format!("{scenario}: {}", entry.name));
+    pub(crate) fn announce(&self, run: String) {
+        self.0.set_message(run);
     }
 
     /// One run is over.

@@ -97,7 +97,7 @@ pub(crate) fn number(value: f64) -> String {
 }
 
 /// The first column to the left, the figures to the right, each as wide as its widest cell.
-fn aligned(rows: &[Vec<String>]) -> String {
+pub(crate) fn aligned(rows: &[Vec<String>]) -> String {
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));
         cells.map(|cell| cell.chars().count()).max().unwrap_or(0)

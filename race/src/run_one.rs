@@ -4,6 +4,8 @@ use std::io::{self, Read};
 use std::process::{self, ExitCode};
 use std::thread;
 
+use serde::Serialize;
+
 use crate::cli::Order;
 use crate::failure::Failure;
 use crate::measure::Sample;
@@ -14,7 +16,12 @@ pub(crate) fn obey(order: &Order) -> ExitCode {
     if order.leashed {
         end_with_the_parent();
     }
-    match sample(order) {
+    print(sample(order))
+}
+
+/// Prints the result for the parent: a line of JSON, or the complaint and a bad exit code.
+pub(crate) fn print(result: Result<impl Serialize, Failure>) -> ExitCode {
+    match result.and_then(|result| serde_json::to_string(&result).map_err(Failure::new)) {
         Ok(line) => {
             println!("{line}");
             ExitCode::SUCCESS
@@ -26,19 +33,18 @@ pub(crate) fn obey(order: &Order) -> ExitCode {
     }
 }
 
-fn sample(order: &Order) -> Result<String, Failure> {
+fn sample(order: &Order) -> Result<Sample, Failure> {
     let workload = Workload::named(&order.workload)
         .ok_or_else(|| Failure::new(format!("no workload '{}'", order.workload)))?;
     let entry = workload
         .entry(&order.contender)
         .ok_or_else(|| Failure::new(format!("no contender '{}'", order.contender)))?;
-    let sample: Sample = (entry.run)(&order.params())?;
-    serde_json::to_string(&sample).map_err(Failure::new)
+    (entry.run)(&order.params())
 }
 
 /// The parent never writes to standard input; it closes by the parent's end, however that comes.
 /// A contender that hangs would else keep a core busy for ever after an interrupted race.
-fn end_with_the_parent() {
+pub(crate) fn end_with_the_parent() {
     thread::spawn(|| {
         io::stdin().lock().read_to_end(&mut Vec::new()).ok();
         process::exit(1);

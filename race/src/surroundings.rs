@@ -49,8 +49,12 @@ pub(crate) fn compiler() -> String {
 
 /// `name version` of each crate that takes part.
 pub(crate) fn versions() -> Vec<String> {
-    let version = |name: &str| version_in(LOCK, name).unwrap_or("of unknown version");
     CRATES.iter().map(|name| format!("{name} {}", version(name))).collect()
+}
+
+/// The version of a crate that the race was built with.
+pub(crate) fn version(name: &str) -> &'static str {
+    version_in(LOCK, name).unwrap_or("of unknown version")
 }
 
 fn version_in<'a>(lock: &'a str, name: &str) -> Option<&'a str> {

@@ -1,6 +1,8 @@
-//! What the tests of the web server share: a site, a small server, and a client.
+//! What the tests of the web server share (a site, a small server, a client), and the tests of its time
+//! limits.
 
 mod client;
+mod slow;
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -57,6 +59,7 @@ pub(crate) fn settings() -> Settings {
         body_time: PATIENCE,
         idle_time: PATIENCE,
         write_time: PATIENCE,
+        answer_time: PATIENCE,
         ..Settings::new(env::temp_dir())
     }
 }

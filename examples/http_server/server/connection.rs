@@ -32,7 +32,7 @@ impl From<io::Error> for Stop {
 pub(super) fn serve(shared: &Shared, buffers: &mut Buffers, stream: TcpStream) {
     let guest = shared.guests.enter(stream);
     buffers.clear();
-    let mut connection = Connection { shared, guest, buffers, patience: None };
+    let mut connection = Connection { shared, guest, buffers, read_limit: None, write_limit: None };
     let last_was_sent = match connection.serve() {
         Ok(()) => true,
         Err(Stop::Refused(status)) => connection.refuse(status).is_ok(),
@@ -64,16 +64,15 @@ struct Connection<'a> {
     shared: &'a Shared,
     guest: Guest<'a>,
     buffers: &'a mut Buffers,
-    /// The time limit for reading that the socket has now.
-    patience: Option<Duration>,
+    /// The time limits for one read and for one write that the socket has now.
+    read_limit: Option<Duration>,
+    write_limit: Option<Duration>,
 }
 
 impl Connection<'_> {
     /// Returns when the last answer has been sent.
     fn serve(&mut self) -> Result<(), Stop> {
-        let settings = &self.shared.settings;
         self.guest.stream().set_nodelay(true)?;
-        self.guest.stream().set_write_timeout(Some(settings.write_time))?;
         let mut is_new = true;
         loop {
             let request = self.read_head(is_new)?;
@@ -118,7 +117,7 @@ impl Connection<'_> {
         if self.shared.is_stopping() {
             self.guest.read_no_more();
         }
-        self.set_patience(if is_new { settings.head_time } else { settings.idle_time })?;
+        self.limit_read(if is_new { settings.head_time } else { settings.idle_time })?;
         let outcome = self.buffers.read_from(self.guest.stream());
         self.guest.set_idle(false);
         match outcome {
@@ -139,6 +138,7 @@ impl Connection<'_> {
         }
         self.buffers.make_room(whole);
         if request.expects_continue {
+            self.limit_write(Instant::now() + settings.answer_time)?;
             self.guest.stream().write_all(answer::CONTINUE)?;
         }
         let deadline = Instant::now() + settings.body_time;
@@ -154,7 +154,7 @@ impl Connection<'_> {
         if left.is_zero() {
             return Err(Stop::Refused(Status::TIMEOUT));
         }
-        self.set_patience(left)?;
+        self.limit_read(left)?;
         match self.buffers.read_from(self.guest.stream()) {
             Ok(0) => Err(Stop::Gone),
             Ok(_) => Ok(()),
@@ -164,10 +164,25 @@ impl Connection<'_> {
     }
 
     /// The usual request finds the limit as it needs it, and spares the call.
-    fn set_patience(&mut self, time: Duration) -> io::Result<()> {
-        if self.patience != Some(time) {
+    fn limit_read(&mut self, time: Duration) -> io::Result<()> {
+        if self.read_limit != Some(time) {
             self.guest.stream().set_read_timeout(Some(time))?;
-            self.patience = Some(time);
+            self.read_limit = Some(time);
+        }
+        Ok(())
+    }
+
+    /// Allows the next write its usual time, or what is left until `deadline` if that is less. Also
+    /// here, the usual answer spares the call.
+    fn limit_write(&mut self, deadline: Instant) -> io::Result<()> {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(ErrorKind::TimedOut.into());
+        }
+        let time = left.min(self.shared.settings.write_time);
+        if self.write_limit != Some(time) {
+            self.guest.stream().set_write_timeout(Some(time))?;
+            self.write_limit = Some(time);
         }
         Ok(())
     }
@@ -183,40 +198,37 @@ impl Connection<'_> {
     fn answer(&mut self, request: &Request, after: After) -> io::Result<()> {
         let (bytes, output) = self.buffers.request(request.head + request.body);
         let rest = route::route(&self.shared.settings, request, bytes, after, output);
-        self.send()?;
+        let length = output.len() as u64 + rest.as_ref().map_or(0, |(_, length)| *length);
+        let deadline = Instant::now() + self.shared.settings.time_for(length);
+        self.send(deadline)?;
         match rest {
-            Some((file, length)) => self.send_file(file, length),
+            Some((file, length)) => self.send_file(file, length, deadline),
             None => Ok(()),
         }
     }
 
     fn refuse(&mut self, status: Status) -> io::Result<()> {
         route::refuse(status, self.buffers.output());
-        self.send()
+        self.send(Instant::now() + self.shared.settings.answer_time)
     }
 
-    /// Sends what is in the output, in one call if the client keeps up. One that takes a little every
-    /// now and then has as much time as one that takes nothing.
-    fn send(&self) -> io::Result<()> {
-        let (mut stream, mut rest) = (self.guest.stream(), self.buffers.written());
-        let mut deadline = None;
-        loop {
-            match stream.write(rest) {
+    /// Sends the bytes of the output, in one call if the client keeps up.
+    fn send(&mut self, deadline: Instant) -> io::Result<()> {
+        let mut sent = 0;
+        while sent < self.buffers.written().len() {
+            self.limit_write(deadline)?;
+            match self.guest.stream().write(&self.buffers.written()[sent..]) {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),
-                Ok(sent) if sent == rest.len() => return Ok(()),
-                Ok(sent) => rest = &rest[sent..],
+                Ok(length) => sent += length,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
-            let now = Instant::now();
-            if now > *deadline.get_or_insert(now + self.shared.settings.write_time) {
-                return Err(ErrorKind::TimedOut.into());
-            }
         }
+        Ok(())
     }
 
     /// A file that has become shorter meanwhile breaks the promise of the head, and the connection.
-    fn send_file(&mut self, mut file: File, mut left: u64) -> io::Result<()> {
+    fn send_file(&mut self, mut file: File, mut left: u64, deadline: Instant) -> io::Result<()> {
         while left > 0 {
             let output = self.buffers.output();
             let read = (&mut file).take(left.min(PIECE)).read_to_end(output)?;
@@ -224,7 +236,7 @@ impl Connection<'_> {
                 return Err(ErrorKind::UnexpectedEof.into());
             }
             left -= read as u64;
-            self.send()?;
+            self.send(deadline)?;
         }
         Ok(())
     }

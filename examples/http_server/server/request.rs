@@ -15,6 +15,15 @@ pub(super) enum Method {
     Other,
 }
 
+/// The wish of the client for the time after the answer, over all options of all `Connection` lines.
+/// The later variant outweighs the earlier one: a client that also says `close` sends no more requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Wish {
+    None,
+    KeepAlive,
+    Close,
+}
+
 /// It owns nothing: the target is a part of the bytes it was parsed from.
 #[derive(Clone, Debug)]
 pub(super) struct Request {
@@ -49,7 +58,7 @@ impl Request {
         let mut request = Request {
             method: method(parsed.method.unwrap_or_default()),
             target: start..start + target.len(),
-            keep_alive: !is_old,
+            keep_alive: false,
             is_old,
             expects_continue: false,
             head,
@@ -60,13 +69,13 @@ impl Request {
     }
 
     fn heed(&mut self, headers: &[httparse::Header<'_>]) -> Result<(), Status> {
-        let (mut hosts, mut length) = (0, None);
+        let (mut hosts, mut length, mut wish) = (0, None, Wish::None);
         for header in headers {
             let (name, value) = (header.name, header.value.trim_ascii());
             if name.eq_ignore_ascii_case("host") {
                 hosts += 1;
             } else if name.eq_ignore_ascii_case("connection") {
-                self.heed_connection(value);
+                wish = wish.max(Wish::of(value));
             } else if name.eq_ignore_ascii_case("content-length") {
                 let this = number(value).ok_or(Status::BAD_REQUEST)?;
                 // Two lengths are two opinions about where the next request begins.
@@ -80,17 +89,25 @@ impl Request {
             }
         }
         self.body = length.unwrap_or(0);
+        self.keep_alive = match wish {
+            Wish::None => !self.is_old,
+            Wish::KeepAlive => true,
+            Wish::Close => false,
+        };
         if hosts != 1 && !self.is_old { Err(Status::BAD_REQUEST) } else { Ok(()) }
     }
+}
 
-    fn heed_connection(&mut self, value: &[u8]) {
-        for option in value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii) {
-            if option.eq_ignore_ascii_case(b"close") {
-                self.keep_alive = false;
-            } else if option.eq_ignore_ascii_case(b"keep-alive") {
-                self.keep_alive = true;
-            }
-        }
+impl Wish {
+    /// The strongest wish in one line of comma-separated options. Options of other names are ignored.
+    fn of(line: &[u8]) -> Self {
+        let options = line.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
+        let wishes = options.map(|option| match option {
+            _ if option.eq_ignore_ascii_case(b"close") => Wish::Close,
+            _ if option.eq_ignore_ascii_case(b"keep-alive") => Wish::KeepAlive,
+            _ => Wish::None,
+        });
+        wishes.max().unwrap_or(Wish::None)
     }
 }
 

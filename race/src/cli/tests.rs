@@ -65,6 +65,23 @@ fn a_value_out_of_range_is_refused() {
     }
 }
 
+#[test]
+fn faults_are_chosen_by_name_and_have_no_page() {
+    let chosen = |line: &str| {
+        let arguments = ["race", "faults"].into_iter().chain(line.split_whitespace());
+        let cli = Cli::try_parse_from(arguments)?;
+        match &cli.command {
+            Some(Command::Faults(options)) => cli.faults(options),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(chosen("").expect("all faults").len(), 5);
+    assert_eq!(chosen("--only panic,early-join").expect("two faults").len(), 2);
+    for line in ["--only stage-fright", "--only=", "--report there.html", "--tasks 7"] {
+        assert_eq!(chosen(line).expect_err(line).exit_code(), 2, "{line}");
+    }
+}
+
 fn scenarios(line: &str) -> Result<Vec<Scenario>, clap::Error> {
     let arguments = ["race"].into_iter().chain(line.split_whitespace());
     Cli::try_parse_from(arguments)?.scenarios()
