@@ -170,8 +170,9 @@
 //! # assert!(pool.is_closed());
 //! ```
 //!
-//! **Hear of panics.** A panic costs one task. Rust prints it; [`Builder::on_panic`] gets it, or the
-//! handle does.
+//! **Hear of panics.** A panic costs one task. Rust prints it. The handle receives it as a [`TaskPanic`], or
+//! [`Builder::on_panic`] if there is no handle. To know the line that panicked, the first pool of a process sets
+//! a panic hook that calls the one before: see [`TaskPanic::panicked_at`].
 //!
 //! **Change the size while it works.** [`resize`](Control::resize) acts at once, in both directions.
 //!
@@ -228,8 +229,8 @@ pub use batch::Batch;
 pub use builder::{Builder, OnThreads, WhenFull, Workers};
 pub use control::Control;
 pub use error::{
-    AcquireError, BuildError, CallError, JoinError, NoSuchShard, PrestartError, Refused,
-    ReopenError, ResizeError, ShardErrors, StillRunning, SubmitError, TaskPanic,
+    AcquireError, BuildError, CallError, JoinError, NoSuchShard, PanicLocation, PrestartError,
+    Refused, ReopenError, ResizeError, ShardErrors, StillRunning, SubmitError, TaskPanic,
 };
 pub use fn_pool::FnPool;
 pub use global::{global, spawn, submit};
