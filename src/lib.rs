@@ -174,8 +174,9 @@
 //! # assert!(pool.is_closed());
 //! ```
 //!
-//! **Hear of panics.** A panic costs one task. Rust prints it; [`Builder::on_panic`] gets it, or the
-//! handle does.
+//! **Hear of panics.** A panic costs one task. Rust prints it. The handle receives it as a [`TaskPanic`], or
+//! [`Builder::on_panic`] if there is no handle. To know the line that panicked, the first pool of a process sets
+//! a panic hook that calls the one before: see [`TaskPanic::panicked_at`].
 //!
 //! **Pass errors on with `?`.** Every error converts into [`formic::Error`](Error), and is `Send + Sync` for
 //! `anyhow` and boxes.
@@ -238,8 +239,8 @@ pub use builder::{Builder, OnThreads, WhenFull, Workers};
 pub use control::Control;
 pub use error::{
     AcquireError, BuildError, CallError, Error, ForEachError, JoinError, NoSuchShard,
-    PrestartError, Refused, ReopenError, ResizeError, ShardErrors, StillRunning, SubmitError,
-    TaskError, TaskPanic,
+    PanicLocation, PrestartError, Refused, ReopenError, ResizeError, ShardErrors, StillRunning,
+    SubmitError, TaskError, TaskPanic,
 };
 pub use fn_pool::FnPool;
 pub use global::{global, spawn, submit};

@@ -47,7 +47,9 @@ fn a_panic_in_poll_is_in_the_handle_with_its_payload() {
         let outcome: Result<(), JoinError> = later.await;
         let panic = outcome.unwrap_err().into_panic().unwrap();
         assert_eq!(panic.message(), "after a while");
-        assert!(panic.location().is_some_and(|place| place.file().ends_with("async_panics.rs")));
+        assert!(
+            panic.submitted_at().is_some_and(|place| place.file().ends_with("async_panics.rs"))
+        );
         lives(&pool, (3, 1, 2, 0)).await;
     });
 }

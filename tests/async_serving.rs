@@ -101,7 +101,7 @@ fn a_panic_costs_one_call_of_a_line_and_tells_where_that_one_was_submitted() {
         let (told, ran) = (Arc::new(Mutex::new(Vec::new())), Arc::new(AtomicUsize::new(0)));
         let hook = Arc::clone(&told);
         let pool = builder(1, 10_000).on_panic(move |panic| {
-            let line = panic.location().map(std::panic::Location::line);
+            let line = panic.submitted_at().map(std::panic::Location::line);
             hook.lock().unwrap().push((panic.message().to_owned(), line));
         });
         let pool = pool.build(|call: Call| call()).unwrap();

@@ -125,6 +125,6 @@ fn a_call_that_is_awaited_knows_where_it_was_made() {
     let line = line!() + 1;
     let error = block_on(pool.call_async(())).unwrap_err();
     let CallError::Panicked(panic) = error else { panic!("it panicked") };
-    let location = panic.location().unwrap();
+    let location = panic.submitted_at().unwrap();
     assert_eq!((location.file(), location.line()), (file!(), line));
 }

@@ -139,7 +139,7 @@ fn a_panic_costs_one_argument_and_tells_where_it_came_from() {
     hush_quiet_threads();
     let (sender, receiver) = mpsc::channel();
     let pool = FnPool::builder().workers(1).name("quiet").on_panic(move |panic| {
-        let line = panic.location().map(|location| (location.file(), location.line()));
+        let line = panic.submitted_at().map(|location| (location.file(), location.line()));
         sender.send((panic.message().to_owned(), line)).unwrap();
     });
     let function = |text: &'static str| if text.is_empty() { text } else { panic!("no {text}") };
@@ -157,7 +157,7 @@ fn a_panic_costs_one_argument_and_tells_where_it_came_from() {
     for (line, outcome) in outcomes {
         let Err(CallError::Panicked(panic)) = outcome else { panic!("it did panic") };
         assert_eq!((panic.message(), panic.worker()), ("no milk", "quiet-0"));
-        assert_eq!(panic.location().map(|at| (at.file(), at.line())), Some((file!(), line)));
+        assert_eq!(panic.submitted_at().map(|at| (at.file(), at.line())), Some((file!(), line)));
     }
     assert!(matches!(block_on(pool.call_async("milk")), Err(CallError::Panicked(_))));
     assert_eq!(pool.call("").unwrap(), "", "the worker has its place");

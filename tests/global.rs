@@ -43,7 +43,7 @@ fn a_global_pool_that_exists_is_not_replaced_and_no_worker_is_started_for_it() {
 fn a_panic_names_the_line_that_submitted_to_the_global_pool() {
     let line = line!() + 1;
     let error = formic::spawn(|| panic!("on purpose")).unwrap().join().unwrap_err();
-    let location = error.into_panic().unwrap().location().unwrap();
+    let location = error.into_panic().unwrap().submitted_at().unwrap();
     assert_eq!((location.file(), location.line()), (file!(), line));
 }
 

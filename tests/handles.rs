@@ -166,7 +166,7 @@ fn a_panic_goes_to_the_handle_and_not_to_the_hook() {
     assert_eq!(ended(&pool.stats()), (0, 1, 0));
     assert!(error.is_panic() && !error.is_cancelled());
     let panic = error.into_panic().unwrap();
-    let place = panic.location().map(|place| (place.file(), place.line()));
+    let place = panic.submitted_at().map(|place| (place.file(), place.line()));
     assert_eq!((place, panic.worker()), (Some((file!(), line)), "quiet-0"));
     assert_eq!(panic.message(), "a panic without a message");
     assert_eq!(panic.into_payload().downcast_ref(), Some(&7_u32));

@@ -340,7 +340,7 @@ fn a_panic_names_the_line_that_submitted_to_the_multi() {
     for _ in 0..2 {
         let line = line!() + 1;
         let error = multi.spawn(|| panic!("on purpose")).unwrap().join().unwrap_err();
-        let location = error.into_panic().unwrap().location().unwrap();
+        let location = error.into_panic().unwrap().submitted_at().unwrap();
         assert_eq!((location.file(), location.line()), (file!(), line));
     }
 }

@@ -280,7 +280,7 @@ async fn a_panic_is_told_with_the_line_that_submitted_to_the_shards() {
     let make = || {
         let lines = Arc::clone(&lines);
         let note = move |panic: &formic::TaskPanic| {
-            lines.lock().unwrap().push(panic.location().map(Location::line));
+            lines.lock().unwrap().push(panic.submitted_at().map(Location::line));
         };
         AsyncPool::builder().workers(1).queue(0).on_panic(note).build()
     };

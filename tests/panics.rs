@@ -54,7 +54,7 @@ fn the_hook_is_told_what_panicked_and_where() {
     let hook = move |panic: &TaskPanic| {
         let reason =
             panic.with_payload(|payload| payload.downcast_ref::<Reason>().map(|reason| reason.0));
-        let line = panic.location().map(|location| (location.file(), location.line()));
+        let line = panic.submitted_at().map(|location| (location.file(), location.line()));
         let current = thread::current().name().map(str::to_owned);
         let texts = (panic.message().to_owned(), panic.worker().to_owned(), panic.to_string());
         sender.send((reason, line, current, texts)).unwrap();

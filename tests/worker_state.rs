@@ -228,7 +228,7 @@ fn an_init_that_panics_costs_the_task_and_is_tried_again() {
     let (fails, (sender, receiver)) = (Arc::new(AtomicBool::new(true)), mpsc::channel());
     let failing = Arc::clone(&fails);
     let hook = move |panic: &formic::TaskPanic| {
-        let line = panic.location().map(std::panic::Location::line);
+        let line = panic.submitted_at().map(std::panic::Location::line);
         sender.send((panic.message().to_owned(), line)).unwrap();
     };
     let init = move || assert!(!failing.load(Ordering::SeqCst), "no ink yet");

@@ -17,6 +17,7 @@ pub(crate) use self::header::Header;
 use super::polling::{is_away, set_place};
 use super::run::{Counts, End, contain};
 use super::sync::{Mutex, Place, lock};
+use crate::error::TaskPanic;
 
 /// A future that says how it ended.
 pub(crate) trait Errand: Future<Output = End> + Send {
@@ -73,12 +74,6 @@ impl<F: Send> Keeps<F> for FromStock<F> {
     }
 }
 
-/// What a future without a handle has panicked with, and where it was submitted.
-pub(crate) struct Panic {
-    pub(crate) payload: Box<dyn Any + Send>,
-    pub(crate) origin: Option<&'static Location<'static>>,
-}
-
 /// Cells that wait for their next future.
 pub(crate) type Stock<F> = Mutex<Vec<Arc<Cell<F, FromStock<F>>>>>;
 
@@ -90,11 +85,11 @@ pub(crate) trait Runnable: Any + Send + Sync {
     ///
     /// # Safety
     /// The reference is only borrowed: whoever calls this has it for longer, and it is not dropped here.
-    unsafe fn run(self: Arc<Self>, panic: &mut Option<Panic>) -> Polled;
+    unsafe fn run(self: Arc<Self>, panic: &mut Option<TaskPanic>) -> Polled;
 
     /// Polls the future of a cell that is on no list, and stays Ready: whoever has taken it in is woken in
     /// its place. Its end, if it has come. If it panicked, it is gone.
-    fn run_within(&self, context: &mut Context<'_>) -> Result<Option<End>, Panic>;
+    fn run_within(&self, context: &mut Context<'_>) -> Result<Option<End>, TaskPanic>;
 
     /// Has it counted as run by somebody who joins it, or not.
     fn set_adopted(&self, adopted: bool) {
@@ -129,7 +124,7 @@ pub(crate) enum Polled {
 
 /// Polls a cell that was taken out of a list's queue. `tell` tells of a panic.
 #[inline]
-pub(crate) fn poll(cell: &Arc<dyn Runnable>, tell: impl FnOnce(Panic) -> End) -> Polled {
+pub(crate) fn poll(cell: &Arc<dyn Runnable>, tell: impl FnOnce(TaskPanic) -> End) -> Polled {
     let mut panic = None;
     // SAFETY: the second reference ends in `run`, where it is not dropped: so the count stays what it is.
     let second = unsafe { std::ptr::read(cell) };
@@ -203,7 +198,7 @@ impl<F: Errand + 'static, K> Cell<F, K> {
     /// # Safety
     /// As for `with_body`.
     #[inline]
-    unsafe fn poll_body(&self, context: &mut Context<'_>) -> Result<Option<End>, Panic> {
+    unsafe fn poll_body(&self, context: &mut Context<'_>) -> Result<Option<End>, TaskPanic> {
         // SAFETY: the caller's.
         unsafe {
             self.with_body(|mut body| {
@@ -220,8 +215,9 @@ impl<F: Errand + 'static, K> Cell<F, K> {
                     Err(payload) => {
                         // An errand may be at another task by now than when it was polled.
                         let origin = body.as_ref().get_ref().as_ref().and_then(Errand::origin);
+                        let panic = TaskPanic::caught(payload, origin);
                         contain(|| body.set(None));
-                        Err(Panic { payload, origin })
+                        Err(panic)
                     }
                 }
             })
@@ -250,7 +246,7 @@ impl<F: Errand + 'static, K: Keeps<F> + 'static> Runnable for Cell<F, K> {
         &self.header
     }
 
-    unsafe fn run(self: Arc<Self>, panic: &mut Option<Panic>) -> Polled {
+    unsafe fn run(self: Arc<Self>, panic: &mut Option<TaskPanic>) -> Polled {
         let this = ManuallyDrop::new(self);
         let header = &this.header;
         if !header.begin_poll() {
@@ -268,8 +264,8 @@ impl<F: Errand + 'static, K: Keeps<F> + 'static> Runnable for Cell<F, K> {
                 None => return Polled::Ended(unsafe { this.drop_body() }),
             },
             Ok(Some(end)) => end,
-            Err(payload) => {
-                *panic = Some(payload);
+            Err(caught) => {
+                *panic = Some(caught);
                 End::Panicked
             }
         };
@@ -277,7 +273,7 @@ impl<F: Errand + 'static, K: Keeps<F> + 'static> Runnable for Cell<F, K> {
         Polled::Ended(end)
     }
 
-    fn run_within(&self, context: &mut Context<'_>) -> Result<Option<End>, Panic> {
+    fn run_within(&self, context: &mut Context<'_>) -> Result<Option<End>, TaskPanic> {
         if !self.header.begin_poll() {
             return Ok(Some(End::Counted));
         }

@@ -26,7 +26,6 @@ use super::run::{Counts, End};
 use super::sync::now;
 use super::worker::{Kind, enter};
 use super::{Engine, Work};
-use crate::error::TaskPanic;
 
 /// After so many polls a driver asks the line for more tasks and tells which have ended.
 const POLLS_PER_REFILL: usize = 32;
@@ -224,10 +223,8 @@ impl<W: Drives> Driver<W> {
 
     /// Polls a cell. If it has ended and is one of its own, it has still to leave the list.
     fn poll(&mut self, cell: &Arc<dyn Runnable>) -> Option<u32> {
-        let polled = cell::poll(cell, |panic| {
-            let panic = TaskPanic::new(panic.payload, self.engine.name(), panic.origin);
-            self.engine.hooks().tell_panic(panic)
-        });
+        let polled =
+            cell::poll(cell, |panic| self.engine.hooks().tell_panic(panic.on(self.engine.name())));
         match polled {
             Polled::Waits => None,
             Polled::Again => {

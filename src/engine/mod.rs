@@ -213,6 +213,8 @@ pub(crate) struct Engine<W: Work> {
 
 impl<W: Work> Engine<W> {
     pub(crate) fn new(settings: Settings, work: W) -> Arc<Self> {
+        #[cfg(not(loom))]
+        crate::error::install_panic_hook();
         let lane = Shared::new(Lane::new());
         lane.set_places(settings.places(settings.capacity));
         let limits = limits(&settings, work.hands());

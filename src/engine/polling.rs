@@ -1,7 +1,6 @@
 //! What a thread polls: a driver polls a cell of a list, which may poll one that it has taken in.
 
 use std::cell::{Cell, RefCell};
-use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::task::Context;
 
@@ -120,7 +119,7 @@ pub(crate) fn poll_within(
     context: &mut Context<'_>,
 ) -> Option<End> {
     let _polls = Polls::begin(Current::TakenIn(Arc::clone(seat)));
-    cell.run_within(context).unwrap_or_else(|panic| resume_unwind(panic.payload))
+    cell.run_within(context).unwrap_or_else(|panic| panic.resume())
 }
 
 /// The seat of the cell that the calling thread polls.

@@ -297,7 +297,7 @@ fn a_future_that_has_panicked_is_gone_and_says_where_it_was_submitted() {
     let Job::Bare(cell) = Job::bare(future, here) else { panic!("it has no handle") };
     let mut origin = None;
     let polled = cell::poll(&cell, |panic| {
-        origin = panic.origin;
+        origin = panic.submitted_at();
         End::Panicked
     });
     assert_eq!(polled, Polled::Ended(End::Panicked));
