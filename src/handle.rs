@@ -40,18 +40,30 @@ pub struct JoinHandle<T> {
     cancel_on_drop: bool,
 }
 
+/// What a handle says that is asked for its result again.
+const TAKEN: &str = "a join handle was asked for its result after it had given it";
+
 impl<T> JoinHandle<T> {
     pub(crate) fn new(parcel: Arc<dyn Joinable<T>>) -> Self {
         JoinHandle { parcel: Some(parcel), taken_in: None, cancel_on_drop: false }
     }
 
-    /// Waits for the result. Blocks the thread, so async code awaits the handle instead. A task that
-    /// joins another one which nobody has begun with runs it itself: see [above](JoinHandle).
+    /// Blocks the thread until the result is there. A task that joins another one which has not started
+    /// runs it itself: see [above](JoinHandle).
+    ///
+    /// Async code awaits the handle instead. To block a thread of a runtime until a future ends could mean
+    /// to wait for ever, so there the call returns an error, unless the result is there. `spawn_blocking`,
+    /// `block_in_place` and threads that poll nothing for a runtime may block.
     ///
     /// # Errors
     ///
     /// [`JoinError`]: the task panicked, or was cancelled. A closure is cancelled only before it was
-    /// started, a future at any time.
+    /// started, a future at any time. [`Refused::InRuntime`](crate::Refused::InRuntime) if the task is a
+    /// future that has not ended, and the thread polls for a tokio runtime: the task runs on.
+    ///
+    /// # Panics
+    ///
+    /// If the result was taken before.
     ///
     /// # Examples
     ///
@@ -66,7 +78,10 @@ impl<T> JoinHandle<T> {
     #[doc(alias = "Wait")]
     #[doc(alias = "Value")]
     pub fn join(mut self) -> Result<T, JoinError> {
-        self.wait(None).unwrap_or(Err(JoinError::Cancelled))
+        match self.wait(None) {
+            Some(outcome) => outcome,
+            None => unreachable!("without a deadline there is an outcome"),
+        }
     }
 
     /// Waits for the result for up to `time`.
@@ -109,9 +124,13 @@ impl<T> JoinHandle<T> {
     }
 
     pub(crate) fn wait(&mut self, deadline: Option<Instant>) -> Option<Result<T, JoinError>> {
-        // Whoever blocks a thread polls nothing, so a task that was taken in goes back to the line.
+        let Some(parcel) = &self.parcel else { panic!("{TAKEN}") };
+        if let Err(refused) = engine::check_wait(parcel, deadline) {
+            return Some(Err(JoinError::Refused(refused)));
+        }
+        // A thread that blocks polls nothing, so a task that was taken in goes back to the line.
         self.taken_in = None;
-        let outcome = engine::wait_for(self.parcel.as_ref()?, deadline)?;
+        let outcome = engine::wait_for(parcel, deadline)?;
         self.parcel = None;
         Some(outcome)
     }
@@ -226,9 +245,7 @@ impl<T> Future for JoinHandle<T> {
     ///
     /// If polled again after it was ready.
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let Some(parcel) = self.parcel.clone() else {
-            panic!("a join handle was polled after it had given its result")
-        };
+        let Some(parcel) = self.parcel.clone() else { panic!("{TAKEN}") };
         engine::help_out(&parcel);
         if self.taken_in.as_ref().is_some_and(|task| !task.sits_here()) {
             // The handle has left the task that had taken this one in, so it goes back to the line.

@@ -143,8 +143,12 @@ impl<W: Work> Engine<W> {
         }
         let places: Vec<usize> = (0..missing).map(|_| crew.roster.add(Duty::Starting)).collect();
         drop(crew);
+        let mut outcome = Ok(());
         // All of them are tried: a place that was not would be waited for in vain.
-        places.into_iter().fold(Ok(()), |outcome, index| self.start_at(index).and(outcome))
+        for index in places {
+            outcome = self.start_at(index).and(outcome);
+        }
+        outcome
     }
 
     /// Refuses new tasks from now on.
