@@ -6,8 +6,11 @@
 
 mod common;
 
+use std::time::Duration;
+
+use common::PATIENCE;
 use common::on_tokio::{Stop, on, on_both, runtime, small, soon, watch};
-use formic::{AsyncPool, JoinError, Refused};
+use formic::{AsyncPool, Control, JoinError, Refused, StillRunning};
 use tokio::runtime::Runtime;
 use tokio::task::{block_in_place, spawn_blocking, yield_now};
 
@@ -66,4 +69,89 @@ fn join_blocks_on_a_thread_that_has_entered_a_runtime() {
         let _inside = runtime.enter();
         pool.try_spawn(yield_now()).unwrap().join().unwrap();
     });
+}
+
+/// The blocking waits for an end of a pool of futures.
+type Wait = fn(&Control) -> Result<(), StillRunning>;
+const WAITS: [(Wait, &str); 3] = [
+    (Control::wait_idle, "`wait_idle_async`"),
+    (Control::drain, "`drain_async`"),
+    (|pool| pool.drain_timeout(PATIENCE), "`drain_async`"),
+];
+
+#[test]
+fn a_wait_for_an_end_is_refused_where_it_would_block_a_runtime() {
+    on_both(|| async {
+        let (pool, stop) = (small(1, 1), Stop::new());
+        pool.submit(stop.task()).await.unwrap();
+        pool.submit(stop.task()).await.unwrap();
+        stop.have_come(1).await;
+        for (wait, verb) in WAITS {
+            let left = wait(&pool).unwrap_err();
+            assert!(left.is_in_runtime() && !left.is_from_inside(), "{verb}");
+            assert_eq!((left.running(), left.queued()), (1, 1), "{verb}");
+            assert!(left.to_string().contains(verb), "{left}");
+            assert!(!pool.is_closed(), "{verb}");
+        }
+        stop.open();
+        pool.drain().await.unwrap();
+    });
+}
+
+#[test]
+fn a_wait_for_an_end_that_has_come_returns_anywhere() {
+    on_both(|| async {
+        let pool = small(1, 1);
+        Control::wait_idle(&pool).unwrap();
+        Control::drain(&pool).unwrap();
+        assert!(pool.is_closed(), "a pool without a driver ends when it is closed");
+        pool.reopen().unwrap();
+        pool.submit(yield_now()).await.unwrap();
+        pool.drain().await.unwrap();
+        for (wait, _) in WAITS {
+            wait(&pool).unwrap();
+        }
+    });
+}
+
+#[test]
+fn a_wait_without_time_blocks_nobody() {
+    on_both(|| async {
+        let (pool, stop) = (small(1, 1), Stop::new());
+        pool.submit(stop.task()).await.unwrap();
+        let left = Control::drain_timeout(&pool, Duration::ZERO).unwrap_err();
+        assert_eq!((left.is_in_runtime(), left.running() + left.queued()), (false, 1));
+        assert!(pool.is_closed());
+        stop.open();
+        pool.drain().await.unwrap();
+    });
+}
+
+#[test]
+fn a_wait_for_an_end_blocks_in_spawn_blocking_and_in_block_in_place() {
+    for (wait, _) in WAITS {
+        on_both(move || async move {
+            let pool = small(1, 1);
+            pool.submit(yield_now()).await.unwrap();
+            spawn_blocking(move || wait(&pool)).await.unwrap().unwrap();
+        });
+        on(2, move || async move {
+            let pool = small(1, 1);
+            pool.submit(yield_now()).await.unwrap();
+            block_in_place(|| wait(&pool)).unwrap();
+        });
+    }
+}
+
+#[test]
+fn a_wait_for_an_end_blocks_on_a_thread_that_has_entered_a_runtime() {
+    for (wait, _) in WAITS {
+        watch(move || {
+            let runtime = runtime(1);
+            let pool = pool_on(&runtime);
+            let _inside = runtime.enter();
+            pool.try_submit(yield_now()).unwrap();
+            wait(&pool).unwrap();
+        });
+    }
 }

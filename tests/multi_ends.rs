@@ -155,7 +155,7 @@ fn a_task_cannot_wait_for_the_shards_it_runs_in_and_closes_none() {
                 block_on(inner.drain_async()),
             ];
             let of = |errors: formic::ShardErrors<formic::StillRunning>| {
-                let each = errors.into_iter().map(|(shard, left)| (shard, left.from_inside()));
+                let each = errors.into_iter().map(|(shard, left)| (shard, left.is_from_inside()));
                 each.collect::<Vec<_>>()
             };
             outcomes.map(|outcome| of(outcome.unwrap_err()))

@@ -313,7 +313,7 @@ fn a_task_that_another_pools_worker_runs_cannot_wait_for_its_own_pools_end() {
         eventually("it is on its way", || pool.queued() == 0);
         door.open();
         let left = joined(joiner).unwrap().expect_err("it would wait for itself");
-        assert!(left.from_inside() && !pool.is_closed());
+        assert!(left.is_from_inside() && !pool.is_closed());
     }
 }
 

@@ -167,7 +167,7 @@ fn a_pool_is_reopened_only_after_its_end() {
     let error = pool.reopen().unwrap_err();
     assert!(matches!(error, ReopenError::StillRunning(left)
         if (left.running(), left.queued(), left.permits()) == (1, 1, 0)));
-    let text = "reopen: drain the pool first: 1 tasks run, 1 are queued, 0 permits are held";
+    let text = "reopen: drain the pool first: 1 task is running, 1 is queued, 0 permits are held";
     assert_eq!(error.to_string(), text);
     assert!(pool.is_closed() && error.source().is_some());
     door.open();

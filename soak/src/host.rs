@@ -157,6 +157,6 @@ pub(crate) fn is_from_inside(
     drained: Result<(), StillRunning>,
     idle: Result<(), StillRunning>,
 ) -> bool {
-    let refused = |ended: Result<(), StillRunning>| ended.is_err_and(|left| left.from_inside());
+    let refused = |ended: Result<(), StillRunning>| ended.is_err_and(|left| left.is_from_inside());
     refused(drained) && refused(idle)
 }

@@ -7,6 +7,7 @@ mod shards;
 mod submit;
 mod task;
 
+pub(crate) use ends::Cause;
 pub use ends::{ReopenError, StillRunning};
 pub use semaphore::AcquireError;
 pub use settings::{BuildError, PrestartError, ResizeError};

@@ -72,7 +72,7 @@ macro_rules! shards {
 
         fn refuses_end_from_inside(&self) -> bool {
             let one = |errors: formic::ShardErrors<formic::StillRunning>| {
-                errors.iter().any(|(_, left)| left.from_inside())
+                errors.iter().any(|(_, left)| left.is_from_inside())
             };
             self.0.drain().is_err_and(one) && self.0.wait_idle().is_err_and(one)
         }

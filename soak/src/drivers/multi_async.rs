@@ -50,7 +50,7 @@ struct OnAsyncFnShards(Multi<AsyncFnPool<AsyncErrand, u64>>, Fair);
 
 /// Whether the shard that the caller runs in refuses to be waited for.
 fn from_inside(ended: Result<(), ShardErrors<StillRunning>>) -> bool {
-    ended.is_err_and(|errors| errors.iter().any(|(_, left)| left.from_inside()))
+    ended.is_err_and(|errors| errors.iter().any(|(_, left)| left.is_from_inside()))
 }
 
 /// What is the same for shards of any kind; `$task` makes of an errand what has no handle, `$call` what
