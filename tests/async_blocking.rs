@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use common::PATIENCE;
 use common::on_tokio::{Stop, on, on_both, runtime, small, soon, watch};
-use formic::{AsyncPool, Control, JoinError, Refused, StillRunning};
+use formic::{AsyncFnPool, AsyncPool, Balance, Control, JoinError, Multi, Refused, StillRunning};
 use tokio::runtime::Runtime;
 use tokio::task::{block_in_place, spawn_blocking, yield_now};
 
@@ -152,6 +152,68 @@ fn a_wait_for_an_end_blocks_on_a_thread_that_has_entered_a_runtime() {
             let _inside = runtime.enter();
             pool.try_submit(yield_now()).unwrap();
             wait(&pool).unwrap();
+        });
+    }
+}
+
+/// Builds a pool with two places, and submits this many futures that wait at `stop`.
+type Submit = fn(&Stop, futures: usize) -> Result<(), Refused>;
+const SUBMITS: [Submit; 4] = [
+    |stop, futures| {
+        let pool = small(1, 1);
+        let submit = |_| pool.blocking_submit(stop.task()).map_err(|error| error.reason());
+        (0..futures).try_for_each(submit)
+    },
+    |stop, futures| {
+        let pool = AsyncFnPool::builder().workers(1).queue(1).build(pass).unwrap();
+        let submit = |_| pool.blocking_submit(stop.clone()).map_err(|error| error.reason());
+        (0..futures).try_for_each(submit)
+    },
+    |stop, futures| {
+        let multi = Multi::new(2, || small(1, 0), Balance::RoundRobin);
+        let submit = |_| multi.blocking_submit(stop.task()).map_err(|error| error.reason());
+        (0..futures).try_for_each(submit)
+    },
+    |stop, futures| {
+        let make = || AsyncFnPool::builder().workers(1).queue(0).build(pass);
+        let multi = Multi::try_new(2, make, Balance::RoundRobin).unwrap();
+        let submit = |_| multi.blocking_submit(stop.clone()).map_err(|error| error.reason());
+        (0..futures).try_for_each(submit)
+    },
+];
+
+async fn pass(stop: Stop) {
+    stop.pass().await;
+}
+
+#[test]
+fn a_submit_is_refused_where_it_would_block_a_runtime() {
+    for submit in SUBMITS {
+        on_both(move || async move {
+            submit(&Stop::new(), 2).expect("there are two places");
+            assert_eq!(submit(&Stop::new(), 3), Err(Refused::InRuntime));
+        });
+    }
+}
+
+#[test]
+fn a_submit_waits_in_spawn_blocking_in_block_in_place_and_where_a_runtime_was_entered() {
+    for submit in SUBMITS {
+        on_both(move || async move {
+            let stop = Stop::new();
+            stop.open();
+            spawn_blocking(move || submit(&stop, 100)).await.unwrap().unwrap();
+        });
+        on(2, move || async move {
+            let stop = Stop::new();
+            stop.open();
+            block_in_place(|| submit(&stop, 100)).unwrap();
+        });
+        watch(move || {
+            let (runtime, stop) = (runtime(1), Stop::new());
+            stop.open();
+            let _inside = runtime.enter();
+            submit(&stop, 100).unwrap();
         });
     }
 }

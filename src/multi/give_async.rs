@@ -3,13 +3,11 @@
 use std::future::Future;
 use std::panic::Location;
 
-use tokio::runtime::Handle;
-
 use super::Multi;
 use super::give::{IfFull, Spawn, Submit};
 use super::pack::{Signed, into_parts, unsign};
 use crate::async_pool::{AsyncFnPool, AsyncPool, calls, futures};
-use crate::error::{Refused, SubmitError};
+use crate::error::SubmitError;
 use crate::handle::JoinHandle;
 
 /// A pool of futures has drivers on a runtime, which one pool keeps busy as well as several do. So
@@ -90,11 +88,12 @@ impl Multi<AsyncPool> {
         self.give::<Submit, _>(job, IfFull::Refuse).map_err(back)
     }
 
-    /// As `submit`, from a thread that is in no runtime, which is blocked while it waits.
+    /// As `submit`, and blocks the thread while it waits. Async code awaits `submit` instead.
     ///
     /// # Errors
     ///
-    /// As `submit`, and `InRuntime` on a thread that is in a runtime.
+    /// As `submit`, and `InRuntime` if the call would have to wait on a thread that polls for a tokio
+    /// runtime: see [`AsyncPool::blocking_submit`].
     ///
     /// # Examples
     ///
@@ -114,9 +113,6 @@ impl Multi<AsyncPool> {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        if Handle::try_current().is_ok() {
-            return Err(SubmitError::new(future, Refused::InRuntime));
-        }
         let job = futures::Job::bare(future, Location::caller());
         self.give::<Submit, _>(job, IfFull::AsBuilt).map_err(back)
     }
@@ -251,11 +247,12 @@ impl<T: Send + 'static, R: Send + 'static> Multi<AsyncFnPool<T, R>> {
         argument_back(self.give::<Submit, _>(job, IfFull::Refuse))
     }
 
-    /// As `submit`, from a thread that is in no runtime, which is blocked while it waits.
+    /// As `submit`, and blocks the thread while it waits. Async code awaits `submit` instead.
     ///
     /// # Errors
     ///
-    /// As `submit`, and `InRuntime` on a thread that is in a runtime.
+    /// As `submit`, and `InRuntime` if the call would have to wait on a thread that polls for a tokio
+    /// runtime: see [`AsyncPool::blocking_submit`].
     ///
     /// # Examples
     ///
@@ -275,9 +272,6 @@ impl<T: Send + 'static, R: Send + 'static> Multi<AsyncFnPool<T, R>> {
     /// ```
     #[track_caller]
     pub fn blocking_submit(&self, argument: T) -> Result<(), SubmitError<T>> {
-        if Handle::try_current().is_ok() {
-            return Err(SubmitError::new(argument, Refused::InRuntime));
-        }
         let job = calls::Job::Bare(argument, Location::caller());
         argument_back(self.give::<Submit, _>(job, IfFull::AsBuilt))
     }
