@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+use crate::control::deadline;
 use crate::engine::{self, Joinable, TakenIn};
 use crate::error::JoinError;
 
@@ -63,7 +64,7 @@ impl<T> JoinHandle<T> {
     ///
     /// # Panics
     ///
-    /// If the result was taken before.
+    /// If [`join_timeout`](JoinHandle::join_timeout) or an `.await` has taken the result before.
     ///
     /// # Examples
     ///
@@ -84,12 +85,17 @@ impl<T> JoinHandle<T> {
         }
     }
 
-    /// Waits for the result for up to `time`.
+    /// As [`join`](JoinHandle::join), for up to `time`: `None` if the time is over. The handle stays, so this
+    /// may be called again. A time of zero only looks whether the result is there, and blocks nothing.
     ///
     /// # Errors
     ///
-    /// The outer error is the handle itself, if the time is over; the inner one as in
-    /// [`join`](JoinHandle::join).
+    /// As [`join`](JoinHandle::join). After [`Refused::InRuntime`](crate::Refused::InRuntime) the handle can
+    /// still be awaited, and joined elsewhere.
+    ///
+    /// # Panics
+    ///
+    /// If the result was taken before: a loop ends with the first `Some`.
     ///
     /// # Examples
     ///
@@ -99,18 +105,22 @@ impl<T> JoinHandle<T> {
     ///
     /// let pool = formic::Pool::new(1);
     /// let (open, door) = mpsc::channel::<()>();
-    /// let handle = pool.spawn(move || door.recv().is_err())?;
-    /// let handle = handle.join_timeout(Duration::from_millis(1)).unwrap_err();
+    /// let mut handle = pool.spawn(move || door.recv().is_err())?;
+    /// assert!(handle.join_timeout(Duration::from_millis(1)).is_none());
     /// drop(open);
-    /// assert!(handle.join()?);
+    /// let outcome = loop {
+    ///     match handle.join_timeout(Duration::from_millis(1)) {
+    ///         Some(outcome) => break outcome,
+    ///         None => println!("still running"),
+    ///     }
+    /// };
+    /// assert!(outcome?);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[must_use = "a handle gives its result once"]
     #[doc(alias = "ProcessTimed")]
-    pub fn join_timeout(mut self, time: Duration) -> Result<Result<T, JoinError>, Self> {
-        match self.wait(Instant::now().checked_add(time)) {
-            Some(outcome) => Ok(outcome),
-            None => Err(self),
-        }
+    pub fn join_timeout(&mut self, time: Duration) -> Option<Result<T, JoinError>> {
+        self.wait(deadline(time))
     }
 
     /// What the handle is made of.
@@ -135,7 +145,7 @@ impl<T> JoinHandle<T> {
         Some(outcome)
     }
 
-    /// Whether the outcome is there. Then [`join`](JoinHandle::join) does not wait.
+    /// Whether the outcome is there, or was taken. If it is there, [`join`](JoinHandle::join) does not wait.
     ///
     /// # Examples
     ///
@@ -243,7 +253,7 @@ impl<T> Future for JoinHandle<T> {
 
     /// # Panics
     ///
-    /// If polled again after it was ready.
+    /// If the result was taken before: by another poll, or by [`join_timeout`](JoinHandle::join_timeout).
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let Some(parcel) = self.parcel.clone() else { panic!("{TAKEN}") };
         engine::help_out(&parcel);

@@ -6,10 +6,11 @@
 
 mod common;
 
+use std::pin::Pin;
 use std::time::Duration;
 
-use common::PATIENCE;
 use common::on_tokio::{Stop, on, on_both, runtime, small, soon, watch};
+use common::{PATIENCE, poll_once};
 use formic::{AsyncFnPool, AsyncPool, Balance, Control, JoinError, Multi, Refused, StillRunning};
 use tokio::runtime::Runtime;
 use tokio::task::{block_in_place, spawn_blocking, yield_now};
@@ -34,6 +35,35 @@ fn join_is_refused_where_it_would_block_a_runtime() {
         stop.open();
         pool.drain().await.unwrap();
         assert_eq!(pool.stats().completed, 2, "a task runs on after a refused join");
+    });
+}
+
+#[test]
+fn a_handle_can_be_awaited_after_a_refused_join() {
+    on_both(|| async {
+        let (pool, stop) = (small(1, 1), Stop::new());
+        let mut handle = pool.spawn(stop.task()).await.unwrap();
+        assert!(handle.join_timeout(Duration::ZERO).is_none(), "this blocks nothing");
+        let outcome = handle.join_timeout(PATIENCE);
+        assert!(matches!(outcome, Some(Err(JoinError::Refused(Refused::InRuntime)))));
+        stop.open();
+        handle.await.unwrap();
+    });
+}
+
+#[test]
+fn a_future_that_joins_its_own_child_is_refused_and_can_await_it() {
+    on_both(|| async {
+        let pool = small(1, 0);
+        let inner = pool.clone();
+        let parent = pool.spawn(async move {
+            let mut child = inner.spawn(yield_now()).await.unwrap();
+            assert!(poll_once(Pin::new(&mut child)).is_pending());
+            let outcome = child.join_timeout(PATIENCE);
+            assert!(matches!(outcome, Some(Err(JoinError::Refused(Refused::InRuntime)))));
+            child.await.unwrap();
+        });
+        parent.await.unwrap().await.unwrap();
     });
 }
 
