@@ -38,7 +38,7 @@ impl Multi<AsyncPool> {
     /// for _ in 0..100 {
     ///     multi.submit(async { tokio::task::yield_now().await }).await?;
     /// }
-    /// multi.drain_async().await?; // not `drain`, which would block the runtime
+    /// multi.drain().await?;
     /// assert_eq!(multi.stats().completed, 100);
     /// # Ok(())
     /// # }
@@ -104,7 +104,7 @@ impl Multi<AsyncPool> {
     /// let make = || AsyncPool::builder().runtime(runtime.handle().clone()).build();
     /// let multi = Multi::try_new(2, make, Balance::RoundRobin)?;
     /// multi.blocking_submit(async {})?;
-    /// multi.drain()?; // no thread of the runtime waits here
+    /// runtime.block_on(multi.drain())?;
     /// assert_eq!(multi.stats().completed, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -204,7 +204,7 @@ impl<T: Send + 'static, R: Send + 'static> Multi<AsyncFnPool<T, R>> {
     /// let make = || AsyncFnPool::new(100, |number: u32| async move { println!("{number}") });
     /// let multi = Multi::new(2, make, Balance::RoundRobin);
     /// multi.submit(7).await?;
-    /// multi.drain_async().await?;
+    /// multi.drain().await?;
     /// assert_eq!(multi.stats().completed, 1);
     /// # Ok(())
     /// # }
@@ -235,7 +235,7 @@ impl<T: Send + 'static, R: Send + 'static> Multi<AsyncFnPool<T, R>> {
     /// let make = || AsyncFnPool::new(100, |number: u32| async move { number + 1 });
     /// let multi = Multi::new(2, make, Balance::RoundRobin);
     /// multi.try_submit(7)?;
-    /// multi.drain_async().await?;
+    /// multi.drain().await?;
     /// let error = multi.try_submit(8).unwrap_err();
     /// assert_eq!((error.reason(), error.into_task()), (Refused::Closed, 8));
     /// # Ok(())
@@ -266,7 +266,7 @@ impl<T: Send + 'static, R: Send + 'static> Multi<AsyncFnPool<T, R>> {
     /// };
     /// let multi = Multi::try_new(2, make, Balance::RoundRobin)?;
     /// multi.blocking_submit(7)?;
-    /// multi.drain()?;
+    /// runtime.block_on(multi.drain())?;
     /// assert_eq!(multi.stats().completed, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

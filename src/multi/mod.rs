@@ -7,6 +7,9 @@ mod give; // .. and how it gets there, or to another one
 mod give_async; // .. if it is a future
 #[cfg(feature = "tokio")]
 mod pack; // .. and how such a one waits
+mod wait; // how a thread waits for the ends
+#[cfg(feature = "tokio")]
+mod wait_async; // .. and how a future does
 
 use std::fmt;
 use std::ops::Deref;
@@ -61,9 +64,9 @@ pub use balance::Balance;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Shards may be pools of futures (feature `tokio`): then `submit` and `spawn` are awaited. Whatever
-/// else waits here blocks its thread, so inside a runtime use [`drain_async`](Multi::drain_async) and
-/// [`wait_idle_async`](Multi::wait_idle_async).
+/// Shards may be pools of futures (feature `tokio`): then `submit`, `spawn`, `wait_idle`, `drain` and
+/// `drain_timeout` are awaited. [`wait_idle_async`](Multi::wait_idle_async) and
+/// [`drain_async`](Multi::drain_async) are awaited whatever the shards are.
 #[doc(alias = "MultiPool")]
 #[doc(alias = "MultiPoolWithFunc")]
 #[doc(alias = "MultiPoolWithFuncGeneric")]
