@@ -200,13 +200,13 @@ const SUBMITS: [Submit; 4] = [
         (0..futures).try_for_each(submit)
     },
     |stop, futures| {
-        let multi = Multi::new(2, || small(1, 0), Balance::RoundRobin);
+        let multi = Multi::new(2, Balance::RoundRobin, || small(1, 0));
         let submit = |_| multi.blocking_submit(stop.task()).map_err(|error| error.reason());
         (0..futures).try_for_each(submit)
     },
     |stop, futures| {
         let make = || AsyncFnPool::builder().workers(1).queue(0).build(pass);
-        let multi = Multi::try_new(2, make, Balance::RoundRobin).unwrap();
+        let multi = Multi::try_new(2, Balance::RoundRobin, make).unwrap();
         let submit = |_| multi.blocking_submit(stop.clone()).map_err(|error| error.reason());
         (0..futures).try_for_each(submit)
     },

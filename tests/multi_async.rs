@@ -21,7 +21,7 @@ const EVERY_BALANCE: [Balance; 3] =
 /// Shards with one future in flight each, and so many places in the queue.
 fn built(shards: usize, queue: usize, when_full: WhenFull, balance: Balance) -> Multi<AsyncPool> {
     let make = || AsyncPool::builder().workers(1).queue(queue).when_full(when_full).build();
-    Multi::try_new(shards, make, balance).expect("the settings are sound")
+    Multi::try_new(shards, balance, make).expect("the settings are sound")
 }
 
 fn accepted<P: Shard>(multi: &Multi<P>) -> Vec<u64> {
@@ -184,7 +184,7 @@ async fn a_task_submits_to_its_own_shards_without_waiting_however_full_they_are(
 async fn every_future_runs_once_and_never_more_than_the_shards_together_allow() {
     for balance in EVERY_BALANCE {
         let make = || AsyncPool::builder().workers(2).queue(1).build();
-        let multi = Multi::try_new(3, make, balance).unwrap();
+        let multi = Multi::try_new(3, balance, make).unwrap();
         let counts = Arc::new([const { AtomicUsize::new(0) }; 3]);
         let producers: Vec<_> = (0..4)
             .map(|_| tokio::spawn(produce(multi.clone(), Arc::clone(&counts), 250)))
@@ -232,7 +232,7 @@ async fn arguments_fall_over_wait_and_come_back() {
             }
         })
     };
-    let multi = Multi::try_new(2, make, Balance::RoundRobin).unwrap();
+    let multi = Multi::try_new(2, Balance::RoundRobin, make).unwrap();
     let one = multi.shards()[0].try_spawn(1).unwrap();
     let two = multi.spawn(2).await.unwrap();
     assert_eq!(accepted(&multi), [1, 1], "shard 0 had its turn and no place");
@@ -257,7 +257,7 @@ fn a_thread_waits_for_a_place_in_one_of_the_shards() {
         let builder = AsyncPool::builder().workers(1).queue(0);
         builder.runtime(runtime.handle().clone()).build()
     };
-    let multi = Multi::try_new(2, make, Balance::RoundRobin).unwrap();
+    let multi = Multi::try_new(2, Balance::RoundRobin, make).unwrap();
     let held = hold(&multi, &[0, 1]);
     let (sender, receiver) = mpsc::channel();
     std::thread::scope(|scope| {
@@ -283,7 +283,7 @@ async fn a_panic_is_told_with_the_line_that_submitted_to_the_shards() {
         };
         AsyncPool::builder().workers(1).queue(0).on_panic(note).build()
     };
-    let multi = Multi::try_new(2, make, Balance::RoundRobin).unwrap();
+    let multi = Multi::try_new(2, Balance::RoundRobin, make).unwrap();
     let held = hold(&multi, &[0]);
     let (_, here) = (multi.submit(async { panic!("as it should") }).await.unwrap(), line!());
     multi.shards()[1].wait_idle().await.unwrap();
@@ -336,7 +336,7 @@ async fn a_drain_that_is_out_of_time_tells_what_is_left_in_which_shard() {
 #[tokio::test]
 async fn shards_of_a_function_are_drained_in_time_or_tell_what_is_left() {
     let make = || AsyncFnPool::new(1, |()| pending::<()>());
-    let multi = Multi::new(2, make, Balance::RoundRobin);
+    let multi = Multi::new(2, Balance::RoundRobin, make);
     let endless = multi.spawn(()).await.unwrap();
     let errors = multi.drain_timeout(Duration::from_millis(5)).await.unwrap_err();
     assert_eq!((errors.len(), errors.iter().next().unwrap().0), (1, 0));

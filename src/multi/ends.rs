@@ -21,7 +21,7 @@ impl<P: Shard> Multi<P> {
     /// ```
     /// use formic::{Balance, Multi, Pool};
     ///
-    /// let multi = Multi::new(2, || Pool::new(4), Balance::RoundRobin);
+    /// let multi = Multi::new(2, Balance::RoundRobin, || Pool::new(4));
     /// let stats = multi.stats();
     /// assert_eq!((stats.capacity, stats.busy), (8, 0));
     /// ```
@@ -42,7 +42,7 @@ impl<P: Shard> Multi<P> {
     /// ```
     /// use formic::{Balance, Multi, Pool};
     ///
-    /// let multi = Multi::new(2, || Pool::new(4), Balance::RoundRobin);
+    /// let multi = Multi::new(2, Balance::RoundRobin, || Pool::new(4));
     /// multi.shard(0)?.close();
     /// assert!(!multi.is_closed());
     /// multi.close();
@@ -70,7 +70,7 @@ impl<P: Shard> Multi<P> {
     /// ```
     /// use formic::{Balance, Multi, Pool};
     ///
-    /// let multi = Multi::new(2, || Pool::new(4), Balance::RoundRobin);
+    /// let multi = Multi::new(2, Balance::RoundRobin, || Pool::new(4));
     /// multi.resize(6)?;
     /// assert_eq!(multi.stats().capacity, 12);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -92,7 +92,7 @@ impl<P: Shard> Multi<P> {
     /// ```
     /// use formic::{Balance, Multi, Pool};
     ///
-    /// let multi = Multi::new(2, || Pool::new(4), Balance::RoundRobin);
+    /// let multi = Multi::new(2, Balance::RoundRobin, || Pool::new(4));
     /// multi.prestart(3)?;
     /// assert_eq!(multi.stats().workers, 6);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -119,7 +119,7 @@ impl<P: Shard> Multi<P> {
     ///
     /// # #[tokio::main]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let multi = Multi::new(2, || Pool::new(1), Balance::RoundRobin);
+    /// let multi = Multi::new(2, Balance::RoundRobin, || Pool::new(1));
     /// multi.try_submit(|| ())?;
     /// multi.wait_idle_async().await?;
     /// assert_eq!(multi.stats().completed, 1);
@@ -147,7 +147,7 @@ impl<P: Shard> Multi<P> {
     /// ```
     /// use formic::{Balance, Multi, Pool, Refused};
     ///
-    /// let multi = Multi::new(2, || Pool::new(1), Balance::RoundRobin);
+    /// let multi = Multi::new(2, Balance::RoundRobin, || Pool::new(1));
     /// multi.close();
     /// assert_eq!(multi.submit(|| ()).unwrap_err().reason(), Refused::Closed);
     /// ```
@@ -172,7 +172,7 @@ impl<P: Shard> Multi<P> {
     ///
     /// # #[tokio::main]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let multi = Multi::new(2, || Pool::new(1), Balance::RoundRobin);
+    /// let multi = Multi::new(2, Balance::RoundRobin, || Pool::new(1));
     /// multi.drain_async().await?;
     /// assert_eq!(multi.stats().workers, 0);
     /// # Ok(())
@@ -195,7 +195,7 @@ impl<P: Shard> Multi<P> {
     /// ```
     /// use formic::{Balance, Multi, Pool};
     ///
-    /// let multi = Multi::new(2, || Pool::new(1), Balance::RoundRobin);
+    /// let multi = Multi::new(2, Balance::RoundRobin, || Pool::new(1));
     /// for _ in 0..100 {
     ///     multi.submit(|| ())?;
     /// }
@@ -221,7 +221,7 @@ impl<P: Shard> Multi<P> {
     /// ```
     /// use formic::{Balance, Multi, Pool};
     ///
-    /// let multi = Multi::new(2, || Pool::new(1), Balance::RoundRobin);
+    /// let multi = Multi::new(2, Balance::RoundRobin, || Pool::new(1));
     /// multi.drain()?;
     /// multi.reopen()?;
     /// multi.submit(|| ())?;

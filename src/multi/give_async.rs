@@ -34,7 +34,7 @@ impl Multi<AsyncPool> {
     ///
     /// # #[tokio::main]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let multi = Multi::new(2, || AsyncPool::new(1000), Balance::RoundRobin);
+    /// let multi = Multi::new(2, Balance::RoundRobin, || AsyncPool::new(1000));
     /// for _ in 0..100 {
     ///     multi.submit(async { tokio::task::yield_now().await }).await?;
     /// }
@@ -71,7 +71,7 @@ impl Multi<AsyncPool> {
     /// # #[tokio::main]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let make = || AsyncPool::builder().workers(1).queue(0).build();
-    /// let multi = Multi::try_new(2, make, Balance::RoundRobin)?;
+    /// let multi = Multi::try_new(2, Balance::RoundRobin, make)?;
     /// multi.try_submit(pending())?;
     /// multi.try_submit(pending())?;
     /// let error = multi.try_submit(pending()).unwrap_err();
@@ -102,7 +102,7 @@ impl Multi<AsyncPool> {
     ///
     /// let runtime = tokio::runtime::Builder::new_multi_thread().build()?;
     /// let make = || AsyncPool::builder().runtime(runtime.handle().clone()).build();
-    /// let multi = Multi::try_new(2, make, Balance::RoundRobin)?;
+    /// let multi = Multi::try_new(2, Balance::RoundRobin, make)?;
     /// multi.blocking_submit(async {})?;
     /// runtime.block_on(multi.drain())?;
     /// assert_eq!(multi.stats().completed, 1);
@@ -130,7 +130,7 @@ impl Multi<AsyncPool> {
     ///
     /// # #[tokio::main]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let multi = Multi::new(2, || AsyncPool::new(10), Balance::PowerOfTwo);
+    /// let multi = Multi::new(2, Balance::PowerOfTwo, || AsyncPool::new(10));
     /// let answer = multi.spawn(async { 6 * 7 }).await?;
     /// assert_eq!(answer.await?, 42);
     /// # Ok(())
@@ -162,7 +162,7 @@ impl Multi<AsyncPool> {
     ///
     /// # #[tokio::main]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let multi = Multi::new(2, || AsyncPool::new(10), Balance::LeastLoaded);
+    /// let multi = Multi::new(2, Balance::LeastLoaded, || AsyncPool::new(10));
     /// assert_eq!(multi.try_spawn(async { "done" })?.await?, "done");
     /// # Ok(())
     /// # }
@@ -202,7 +202,7 @@ impl<T: Send + 'static, R: Send + 'static> Multi<AsyncFnPool<T, R>> {
     /// # #[tokio::main]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let make = || AsyncFnPool::new(100, |number: u32| async move { println!("{number}") });
-    /// let multi = Multi::new(2, make, Balance::RoundRobin);
+    /// let multi = Multi::new(2, Balance::RoundRobin, make);
     /// multi.submit(7).await?;
     /// multi.drain().await?;
     /// assert_eq!(multi.stats().completed, 1);
@@ -233,7 +233,7 @@ impl<T: Send + 'static, R: Send + 'static> Multi<AsyncFnPool<T, R>> {
     /// # #[tokio::main]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let make = || AsyncFnPool::new(100, |number: u32| async move { number + 1 });
-    /// let multi = Multi::new(2, make, Balance::RoundRobin);
+    /// let multi = Multi::new(2, Balance::RoundRobin, make);
     /// multi.try_submit(7)?;
     /// multi.drain().await?;
     /// let error = multi.try_submit(8).unwrap_err();
@@ -264,7 +264,7 @@ impl<T: Send + 'static, R: Send + 'static> Multi<AsyncFnPool<T, R>> {
     ///     let builder = AsyncFnPool::builder().runtime(runtime.handle().clone());
     ///     builder.build(|number: u32| async move { println!("{number}") })
     /// };
-    /// let multi = Multi::try_new(2, make, Balance::RoundRobin)?;
+    /// let multi = Multi::try_new(2, Balance::RoundRobin, make)?;
     /// multi.blocking_submit(7)?;
     /// runtime.block_on(multi.drain())?;
     /// assert_eq!(multi.stats().completed, 1);
@@ -290,7 +290,7 @@ impl<T: Send + 'static, R: Send + 'static> Multi<AsyncFnPool<T, R>> {
     /// # #[tokio::main]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let make = || AsyncFnPool::new(100, |number: u32| async move { number + 1 });
-    /// let multi = Multi::new(2, make, Balance::RoundRobin);
+    /// let multi = Multi::new(2, Balance::RoundRobin, make);
     /// assert_eq!(multi.spawn(7).await?.await?, 8);
     /// # Ok(())
     /// # }
@@ -318,7 +318,7 @@ impl<T: Send + 'static, R: Send + 'static> Multi<AsyncFnPool<T, R>> {
     /// # #[tokio::main]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let make = || AsyncFnPool::new(100, |number: u32| async move { number + 1 });
-    /// let multi = Multi::new(2, make, Balance::RoundRobin);
+    /// let multi = Multi::new(2, Balance::RoundRobin, make);
     /// assert_eq!(multi.try_spawn(7)?.await?, 8);
     /// # Ok(())
     /// # }

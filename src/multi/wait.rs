@@ -25,7 +25,7 @@ macro_rules! waits {
         /// ```
         /// use formic::{Balance, Multi, Pool};
         ///
-        /// let multi = Multi::new(2, || Pool::new(1), Balance::RoundRobin);
+        /// let multi = Multi::new(2, Balance::RoundRobin, || Pool::new(1));
         /// multi.submit(|| ())?;
         /// multi.wait_idle()?;
         /// assert_eq!(multi.stats().completed, 1);
@@ -50,7 +50,7 @@ macro_rules! waits {
         /// ```
         /// use formic::{Balance, Multi, Pool};
         ///
-        /// let multi = Multi::new(2, || Pool::new(2), Balance::RoundRobin);
+        /// let multi = Multi::new(2, Balance::RoundRobin, || Pool::new(2));
         /// for _ in 0..100 {
         ///     multi.submit(|| ())?;
         /// }
@@ -78,7 +78,7 @@ macro_rules! waits {
         /// use std::sync::mpsc;
         /// use std::time::Duration;
         ///
-        /// let multi = Multi::new(3, || Pool::new(1), Balance::RoundRobin);
+        /// let multi = Multi::new(3, Balance::RoundRobin, || Pool::new(1));
         /// let (open, door) = mpsc::channel::<()>();
         /// multi.shard(1)?.submit(move || drop(door.recv()))?;
         /// for (shard, left) in multi.drain_timeout(Duration::from_millis(5)).unwrap_err() {

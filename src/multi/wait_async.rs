@@ -24,7 +24,7 @@ macro_rules! waits {
         ///
         /// # #[tokio::main]
         /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-        /// let multi = Multi::new(2, || AsyncPool::new(10), Balance::RoundRobin);
+        /// let multi = Multi::new(2, Balance::RoundRobin, || AsyncPool::new(10));
         /// multi.submit(async { tokio::task::yield_now().await }).await?;
         /// multi.wait_idle().await?;
         /// assert_eq!(multi.stats().completed, 1);
@@ -52,7 +52,7 @@ macro_rules! waits {
         ///
         /// # #[tokio::main]
         /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-        /// let multi = Multi::new(2, || AsyncPool::new(10), Balance::RoundRobin);
+        /// let multi = Multi::new(2, Balance::RoundRobin, || AsyncPool::new(10));
         /// for _ in 0..100 {
         ///     multi.submit(async { tokio::task::yield_now().await }).await?;
         /// }
@@ -86,7 +86,7 @@ macro_rules! waits {
         ///
         /// # #[tokio::main]
         /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-        /// let multi = Multi::new(3, || AsyncPool::new(10), Balance::RoundRobin);
+        /// let multi = Multi::new(3, Balance::RoundRobin, || AsyncPool::new(10));
         /// let endless = multi.shard(1)?.spawn(std::future::pending::<()>()).await?;
         /// for (shard, left) in multi.drain_timeout(Duration::from_millis(5)).await.unwrap_err() {
         ///     assert_eq!((shard, left.running() + left.queued()), (1, 1));

@@ -37,11 +37,11 @@ fn build(plan: &Plan, runtime: &Ground) -> Result<Arc<dyn AsyncHost>, BuildError
     if plan.kind == Kind::MultiAsyncFn {
         let builder = || runtime.give(plan.settings.on_tokio(AsyncFnPool::builder()));
         let make = || builder().build(AsyncErrand::run);
-        let multi = Multi::try_new(plan.shards, make, balance)?;
+        let multi = Multi::try_new(plan.shards, balance, make)?;
         return Ok(Arc::new(OnAsyncFnShards(multi, fair(plan))));
     }
     let make = || runtime.give(plan.settings.on_tokio(AsyncPool::builder())).build();
-    Ok(Arc::new(OnAsyncShards(Multi::try_new(plan.shards, make, balance)?, fair(plan))))
+    Ok(Arc::new(OnAsyncShards(Multi::try_new(plan.shards, balance, make)?, fair(plan))))
 }
 
 struct OnAsyncShards(Multi<AsyncPool>, Fair);
