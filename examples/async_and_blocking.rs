@@ -58,7 +58,7 @@ async fn futures_await_threads(requests: &AsyncPool, hashers: &Pool) -> Result<(
     Ok(())
 }
 
-/// A thread that is in no runtime can wait for a future as for any task.
+/// A thread that polls for no runtime can wait for a future as for any task.
 fn a_thread_joins_futures(requests: &AsyncPool) -> Result<(), Box<dyn Error>> {
     let handle = requests.try_spawn(fetch(7))?;
     assert_eq!(handle.join()?, body(7));
@@ -81,7 +81,7 @@ fn threads_submit_futures(
     let producer = hashers.spawn(move || {
         for number in 0..5000 {
             let request = async move { drop(fetch(number % 20).await) };
-            requests_of_task.blocking_submit(request).expect("this thread is in no runtime");
+            requests_of_task.blocking_submit(request).expect("a worker of a `Pool` may block");
         }
         thread::current().name().map(str::to_owned)
     })?;

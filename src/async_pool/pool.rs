@@ -236,7 +236,7 @@ impl AsyncPool {
     }
 
     /// Hands a future over, and waits for a place like [`submit`](AsyncPool::submit). Its result can be
-    /// awaited, or joined by a thread that is in no runtime; to
+    /// awaited, or joined by a thread that may block; to
     /// [cancel](JoinHandle::cancel) it drops the future where it stands.
     ///
     /// # Errors
