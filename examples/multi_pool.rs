@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// The first of three shards has 30 tasks to do already. Where do the next 60 go?
 fn spread(balance: Balance) -> Result<Vec<u64>, Box<dyn Error>> {
-    let multi = Multi::new(3, || Pool::new(1), balance);
+    let multi = Multi::new(3, balance, || Pool::new(1));
     let door = Door::default();
     let shut = door.write();
     for _ in 0..30 {
@@ -43,7 +43,7 @@ fn spread(balance: Balance) -> Result<Vec<u64>, Box<dyn Error>> {
 /// Each of two shards has a place for one task.
 fn fall_over() -> Result<(), Box<dyn Error>> {
     let make = || Pool::builder().workers(1).queue(0).build();
-    let multi = Multi::try_new(2, make, Balance::RoundRobin)?;
+    let multi = Multi::try_new(2, Balance::RoundRobin, make)?;
     let door = Door::default();
     let shut = door.write();
     multi.shard(0)?.submit(waiting_at(&door))?;

@@ -17,7 +17,8 @@ use crate::error::StillRunning;
 
 /// The figures, the size and the ends of a pool, whatever it runs. [`Pool`](crate::Pool),
 /// [`FnPool`](crate::FnPool) and the pools of futures dereference to it, so these are methods of every
-/// pool. A pool of futures has `wait_idle`, `drain` and `drain_timeout` of its own, which are futures.
+/// pool. A pool of futures has `wait_idle`, `drain` and `drain_timeout` of its own, which are futures. Those of
+/// `Control` block the thread: `Control::drain(&pool)`.
 ///
 /// A clone watches and steers the same pool, and does not keep it open: when the last handle of the pool itself is
 /// dropped, the pool closes, [`is_closed`](Control::is_closed) says so, and [`reopen`](Control::reopen) is refused.

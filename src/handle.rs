@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
+use crate::control::deadline;
 use crate::engine::{self, Joinable, TakenIn};
 use crate::error::JoinError;
 
@@ -41,18 +42,30 @@ pub struct JoinHandle<T> {
     cancel_on_drop: bool,
 }
 
+/// What a handle says that is asked for its result again.
+const TAKEN: &str = "a join handle was asked for its result after it had given it";
+
 impl<T> JoinHandle<T> {
     pub(crate) fn new(parcel: Arc<dyn Joinable<T>>) -> Self {
         JoinHandle { parcel: Some(parcel), taken_in: None, cancel_on_drop: false }
     }
 
-    /// Waits for the result. Blocks the thread, so async code awaits the handle instead. A task that
-    /// joins another one which nobody has begun with runs it itself: see [above](JoinHandle).
+    /// Blocks the thread until the result is there. A task that joins another one which has not started
+    /// runs it itself: see [above](JoinHandle).
+    ///
+    /// Async code awaits the handle instead. To block a thread of a runtime until a future ends could mean
+    /// to wait for ever, so there the call returns an error, unless the result is there. `spawn_blocking`,
+    /// `block_in_place` and threads that poll nothing for a runtime may block.
     ///
     /// # Errors
     ///
     /// [`JoinError`]: the task panicked, or was cancelled. A closure is cancelled only before it was
-    /// started, a future at any time.
+    /// started, a future at any time. [`Refused::InRuntime`](crate::Refused::InRuntime) if the task is a
+    /// future that has not ended, and the thread polls for a tokio runtime: the task runs on.
+    ///
+    /// # Panics
+    ///
+    /// If [`join_timeout`](JoinHandle::join_timeout) or an `.await` has taken the result before.
     ///
     /// # Examples
     ///
@@ -67,15 +80,23 @@ impl<T> JoinHandle<T> {
     #[doc(alias = "Wait")]
     #[doc(alias = "Value")]
     pub fn join(mut self) -> Result<T, JoinError> {
-        self.wait(None).unwrap_or(Err(JoinError::Cancelled))
+        match self.wait(None) {
+            Some(outcome) => outcome,
+            None => unreachable!("without a deadline there is an outcome"),
+        }
     }
 
-    /// Waits for the result for up to `time`.
+    /// As [`join`](JoinHandle::join), for up to `time`: `None` if the time is over. The handle stays, so this
+    /// may be called again. A time of zero only looks whether the result is there, and blocks nothing.
     ///
     /// # Errors
     ///
-    /// The outer error is the handle itself, if the time is over; the inner one as in
-    /// [`join`](JoinHandle::join).
+    /// As [`join`](JoinHandle::join). After [`Refused::InRuntime`](crate::Refused::InRuntime) the handle can
+    /// still be awaited, and joined elsewhere.
+    ///
+    /// # Panics
+    ///
+    /// If the result was taken before: a loop ends with the first `Some`.
     ///
     /// # Examples
     ///
@@ -85,18 +106,22 @@ impl<T> JoinHandle<T> {
     ///
     /// let pool = formic::Pool::new(1);
     /// let (open, door) = mpsc::channel::<()>();
-    /// let handle = pool.spawn(move || door.recv().is_err())?;
-    /// let handle = handle.join_timeout(Duration::from_millis(1)).unwrap_err();
+    /// let mut handle = pool.spawn(move || door.recv().is_err())?;
+    /// assert!(handle.join_timeout(Duration::from_millis(1)).is_none());
     /// drop(open);
-    /// assert!(handle.join()?);
+    /// let outcome = loop {
+    ///     match handle.join_timeout(Duration::from_millis(1)) {
+    ///         Some(outcome) => break outcome,
+    ///         None => println!("still running"),
+    ///     }
+    /// };
+    /// assert!(outcome?);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[must_use = "a handle gives its result once"]
     #[doc(alias = "ProcessTimed")]
-    pub fn join_timeout(mut self, time: Duration) -> Result<Result<T, JoinError>, Self> {
-        match self.wait(Instant::now().checked_add(time)) {
-            Some(outcome) => Ok(outcome),
-            None => Err(self),
-        }
+    pub fn join_timeout(&mut self, time: Duration) -> Option<Result<T, JoinError>> {
+        self.wait(deadline(time))
     }
 
     /// What the handle is made of.
@@ -112,14 +137,18 @@ impl<T> JoinHandle<T> {
     }
 
     pub(crate) fn wait(&mut self, deadline: Option<Instant>) -> Option<Result<T, JoinError>> {
-        // Whoever blocks a thread polls nothing, so a task that was taken in goes back to the line.
+        let Some(parcel) = &self.parcel else { panic!("{TAKEN}") };
+        if let Err(refused) = engine::check_wait(parcel, deadline) {
+            return Some(Err(JoinError::Refused(refused)));
+        }
+        // A thread that blocks polls nothing, so a task that was taken in goes back to the line.
         self.taken_in = None;
-        let outcome = engine::wait_for(self.parcel.as_ref()?, deadline)?;
+        let outcome = engine::wait_for(parcel, deadline)?;
         self.parcel = None;
         Some(outcome)
     }
 
-    /// Whether the outcome is there. Then [`join`](JoinHandle::join) does not wait.
+    /// Whether the outcome is there, or was taken. If it is there, [`join`](JoinHandle::join) does not wait.
     ///
     /// # Examples
     ///
@@ -227,11 +256,9 @@ impl<T> Future for JoinHandle<T> {
 
     /// # Panics
     ///
-    /// If polled again after it was ready.
+    /// If the result was taken before: by another poll, or by [`join_timeout`](JoinHandle::join_timeout).
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let Some(parcel) = self.parcel.clone() else {
-            panic!("a join handle was polled after it had given its result")
-        };
+        let Some(parcel) = self.parcel.clone() else { panic!("{TAKEN}") };
         engine::help_out(&parcel);
         if self.taken_in.as_ref().is_some_and(|task| !task.sits_here()) {
             // The handle has left the task that had taken this one in, so it goes back to the line.

@@ -141,7 +141,7 @@
 //! ```
 //! use formic::{Balance, Multi, Pool};
 //!
-//! let multi = Multi::new(4, || Pool::new(2), Balance::PowerOfTwo);
+//! let multi = Multi::new(4, Balance::PowerOfTwo, || Pool::new(2));
 //! multi.submit(|| println!("on some shard"))?;
 //! multi.drain()?;
 //! assert_eq!(multi.stats().completed, 1);

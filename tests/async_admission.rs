@@ -191,19 +191,6 @@ fn a_thread_waits_for_a_place() {
 }
 
 #[test]
-fn a_thread_of_a_runtime_must_not_block() {
-    on_both(|| async {
-        let pool = AsyncPool::new(1);
-        let error = pool.blocking_submit(async {}).unwrap_err();
-        assert_eq!(error.reason(), Refused::InRuntime);
-        error.into_task().await;
-        let calls = AsyncFnPool::new(1, |number: u8| async move { assert!(number > 0) });
-        assert_eq!(calls.blocking_submit(1).unwrap_err().reason(), Refused::InRuntime);
-        assert_eq!(pool.stats().accepted + calls.stats().accepted, 0);
-    });
-}
-
-#[test]
 fn a_thread_that_waits_gets_its_future_back_when_the_pool_closes() {
     on(1, || async {
         let (pool, stop) = held(0).await;

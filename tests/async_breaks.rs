@@ -30,7 +30,7 @@ fn no_wake_up_is_lost_between_a_thread_and_a_driver() {
             let mut random =
                 Random(common::seed("no_wake_up_is_lost_between_a_thread_and_a_driver"));
             for round in 0..rounds {
-                let handle = loop {
+                let mut handle = loop {
                     if let Ok(handle) = pool.try_spawn(async move { round }) {
                         break handle;
                     }

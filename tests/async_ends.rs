@@ -92,7 +92,7 @@ fn a_drain_with_a_limit_says_what_is_left_and_may_be_repeated() {
         }
         stop.have_come(2).await;
         let left = pool.drain_timeout(Duration::from_millis(1)).await.unwrap_err();
-        assert_eq!((left.running(), left.queued(), left.from_inside()), (2, 3, false));
+        assert_eq!((left.running(), left.queued(), left.is_from_inside()), (2, 3, false));
         assert!(matches!(pool.reopen(), Err(ReopenError::StillRunning(_))));
         stop.open();
         pool.drain_timeout(common::PATIENCE).await.unwrap();
@@ -217,9 +217,9 @@ fn a_task_cannot_wait_for_its_own_pool() {
         let inner = pool.clone();
         let task = pool.spawn(async move {
             let left = inner.drain().await.unwrap_err();
-            assert!(left.from_inside() && !inner.is_closed());
-            assert!(inner.wait_idle().await.unwrap_err().from_inside());
-            assert!(inner.drain_timeout(common::PATIENCE).await.unwrap_err().from_inside());
+            assert!(left.is_from_inside() && !inner.is_closed());
+            assert!(inner.wait_idle().await.unwrap_err().is_from_inside());
+            assert!(inner.drain_timeout(common::PATIENCE).await.unwrap_err().is_from_inside());
             inner.close();
         });
         task.await.unwrap().await.unwrap();

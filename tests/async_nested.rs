@@ -144,7 +144,7 @@ fn a_handle_that_was_polled_in_a_task_is_joined_outside() {
             assert!(poll_once(pin!(&mut child)).is_pending());
             child
         });
-        let child = parent.await.unwrap().await.unwrap();
+        let mut child = parent.await.unwrap().await.unwrap();
         stop.open();
         let joined = tokio::task::spawn_blocking(move || child.join_timeout(common::PATIENCE / 6));
         let joined = joined.await.unwrap();

@@ -299,7 +299,7 @@ fn who_would_wait_for_its_own_thread_is_told_so() {
             };
             pool.blocking_submit(spawns).unwrap();
             for error in told.recv_timeout(PATIENCE).unwrap() {
-                assert!(error.from_inside(), "{error}");
+                assert!(error.is_from_inside(), "{error}");
             }
             assert!(!pool.is_closed());
         }

@@ -345,9 +345,9 @@ impl Submitter {
                 Err(other) => panic!("{other:?}"),
             }
         }
-        for handle in self.handles {
+        for mut handle in self.handles {
             match handle.join_timeout(Duration::from_secs(10)) {
-                Ok(Ok(()) | Err(JoinError::Cancelled)) => {}
+                Some(Ok(()) | Err(JoinError::Cancelled)) => {}
                 other => panic!("{other:?} {:?}", self.pool.stats()),
             }
         }

@@ -96,7 +96,7 @@ fn a_drain_with_a_deadline_says_what_is_left_and_can_be_called_again() {
     for _ in 0..3 {
         let left = pool.drain_timeout(Duration::from_millis(2)).unwrap_err();
         assert_eq!((left.running(), left.queued(), left.permits()), (2, 5, 0));
-        assert!(!left.from_inside());
+        assert!(!left.is_from_inside());
     }
     assert_eq!(pool.submit(|| ()).unwrap_err().reason(), Refused::Closed);
     door.let_one_pass();

@@ -79,7 +79,7 @@ fn a_dropped_pool_runs_what_it_accepted() {
 fn a_task_cannot_wait_for_the_end_of_its_own_pool() {
     let check = |left: Result<(), StillRunning>| {
         let left = left.unwrap_err();
-        assert!(left.from_inside());
+        assert!(left.is_from_inside());
         assert!(left.running() >= 1, "the task itself runs");
     };
     for workers in [1, 3] {
@@ -281,21 +281,23 @@ fn in_a_destructor<T: Send + 'static>(
     builder: formic::Builder,
     ask: impl FnOnce(&Pool) -> T + Send + 'static,
 ) -> T {
-    let pool = builder.workers(1).keep_alive(Duration::from_millis(1)).build().unwrap();
+    let pool = builder.workers(1).keep_alive(Duration::from_millis(1)).build();
+    let pool = pool.expect("the settings are sound");
     let (inside, (tell, told)) = (pool.clone(), mpsc::channel());
-    pool.submit(move || at_thread_end(move || drop(tell.send(ask(&inside))))).unwrap();
+    let task = move || at_thread_end(move || drop(tell.send(ask(&inside))));
+    pool.submit(task).expect("the pool is open");
     let answer = told.recv_timeout(common::PATIENCE).expect("it neither hangs nor panics");
-    pool.drain().unwrap();
+    pool.drain().expect("the thread ends");
     answer
 }
 
 #[test]
 fn a_destructor_of_a_workers_thread_cannot_drain_its_pool_but_wait_for_tasks() {
     let left = in_a_destructor(Pool::builder(), |pool| pool.drain().unwrap_err());
-    assert!(left.from_inside());
+    assert!(left.is_from_inside());
     let left =
         in_a_destructor(Pool::builder(), |pool| pool.drain_timeout(common::PATIENCE).unwrap_err());
-    assert!(left.from_inside());
+    assert!(left.is_from_inside());
     in_a_destructor(Pool::builder(), |pool| pool.wait_idle().unwrap());
 }
 

@@ -90,21 +90,35 @@ fn handles_may_be_joined_from_many_threads() {
 }
 
 #[test]
-fn join_timeout_gives_the_handle_back_and_it_works_later() {
+fn join_timeout_may_be_called_until_there_is_an_outcome() {
     let (pool, door) = (pool_of(1, 4), Door::new());
     let at_door = door.clone();
     let mut handle = pool.spawn(move || at_door.wait()).unwrap();
     for time in [Duration::ZERO, Duration::from_millis(1), Duration::from_millis(2)] {
-        handle = handle.join_timeout(time).unwrap_err();
-        assert!(!handle.is_finished());
+        assert!(handle.join_timeout(time).is_none() && !handle.is_finished());
     }
     door.open();
-    let Ok(outcome) = handle.join_timeout(Duration::MAX) else { panic!("there is no such time") };
-    outcome.unwrap();
-    let handle = pool.spawn(|| 7).unwrap();
+    handle.join_timeout(Duration::MAX).expect("there is no such time").unwrap();
+    let mut handle = pool.spawn(|| 7).unwrap();
     eventually("it is finished", || handle.is_finished());
-    let Ok(outcome) = handle.join_timeout(Duration::ZERO) else { panic!("it is there") };
-    assert_eq!(outcome.unwrap(), 7);
+    assert_eq!(handle.join_timeout(Duration::ZERO).expect("it is there").unwrap(), 7);
+}
+
+#[test]
+fn a_handle_gives_its_result_once() {
+    let ways: [fn(JoinHandle<u8>); 3] = [
+        |handle| drop(handle.join()),
+        |mut handle| drop(handle.join_timeout(Duration::ZERO)),
+        |mut handle| drop(poll_once(Pin::new(&mut handle))),
+    ];
+    let pool = pool_of(1, 4);
+    for again in ways {
+        let mut handle = pool.spawn(|| 7).unwrap();
+        assert_eq!(handle.join_timeout(common::PATIENCE).expect("it runs").unwrap(), 7);
+        assert!(handle.is_finished() && !handle.cancel());
+        let panic = catch_unwind(AssertUnwindSafe(|| again(handle))).unwrap_err();
+        assert!(panic.downcast_ref::<String>().unwrap().contains("after it had given it"));
+    }
 }
 
 #[test]

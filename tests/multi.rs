@@ -19,7 +19,7 @@ fn narrow(shards: usize, queue: usize, balance: Balance) -> Multi<Pool> {
 
 fn built(shards: usize, queue: usize, when_full: WhenFull, balance: Balance) -> Multi<Pool> {
     let make = || Pool::builder().workers(1).queue(queue).when_full(when_full).build();
-    Multi::try_new(shards, make, balance).expect("the settings are sound")
+    Multi::try_new(shards, balance, make).expect("the settings are sound")
 }
 
 fn accepted<P: Shard>(multi: &Multi<P>) -> Vec<u64> {
@@ -35,7 +35,7 @@ fn number_of_next(multi: &Multi<Pool>) -> usize {
 #[test]
 fn no_shards_are_refused() {
     for balance in EVERY_BALANCE {
-        let error = Multi::try_new(0, || Pool::builder().build(), balance).unwrap_err();
+        let error = Multi::try_new(0, balance, || Pool::builder().build()).unwrap_err();
         assert_eq!(error.setting(), Some("shards"));
         assert_eq!(error.to_string(), "shards: 0 shards cannot run anything");
     }
@@ -44,20 +44,20 @@ fn no_shards_are_refused() {
 #[test]
 #[should_panic(expected = "shards: 0 shards cannot run anything")]
 fn new_panics_without_shards() {
-    drop(Multi::new(0, || Pool::new(1), Balance::RoundRobin));
+    drop(Multi::new(0, Balance::RoundRobin, || Pool::new(1)));
 }
 
 #[test]
 fn the_error_of_a_shard_that_cannot_be_built_is_told() {
     let mut workers = [2, 1, 0].into_iter();
     let make = || Pool::builder().workers(workers.next().unwrap()).build();
-    let error = Multi::try_new(4, make, Balance::RoundRobin).unwrap_err();
+    let error = Multi::try_new(4, Balance::RoundRobin, make).unwrap_err();
     assert_eq!(error.setting(), Some("workers"));
 }
 
 #[test]
 fn a_shard_that_is_not_there_is_an_error() {
-    let multi = Multi::new(3, || Pool::new(1), Balance::RoundRobin);
+    let multi = Multi::new(3, Balance::RoundRobin, || Pool::new(1));
     assert!(multi.shard(2).is_ok());
     for index in [3, usize::MAX] {
         let error = multi.shard(index).unwrap_err();
@@ -78,7 +78,7 @@ fn round_robin_gives_each_shard_its_turn() {
 
 #[test]
 fn producers_share_the_turns() {
-    let multi = Multi::new(4, || Pool::new(1), Balance::RoundRobin);
+    let multi = Multi::new(4, Balance::RoundRobin, || Pool::new(1));
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| (0..250).for_each(|_| multi.submit(|| ()).unwrap()));
@@ -146,7 +146,7 @@ fn the_power_of_two_reaches_every_shard_but_the_most_loaded() {
 #[test]
 fn a_single_shard_takes_everything() {
     for balance in EVERY_BALANCE {
-        let multi = Multi::new(1, || Pool::new(2), balance);
+        let multi = Multi::new(1, balance, || Pool::new(2));
         let handles: Vec<_> = (0..50).map(|n| multi.spawn(move || n).unwrap()).collect();
         let sum: i32 = handles.into_iter().map(|handle| handle.join().unwrap()).sum();
         assert_eq!(sum, 1225);
@@ -316,7 +316,7 @@ fn an_argument_falls_over_and_comes_back_too() {
             n + 1
         })
     };
-    let multi = Multi::try_new(2, make, Balance::LeastLoaded).unwrap();
+    let multi = Multi::try_new(2, Balance::LeastLoaded, make).unwrap();
     let held: Vec<_> = (0..2).map(|n| multi.spawn(n).unwrap()).collect();
     door.await_waiting(2);
     assert_eq!(accepted(&multi), [1, 1]);
@@ -334,7 +334,7 @@ fn an_argument_falls_over_and_comes_back_too() {
 fn a_panic_names_the_line_that_submitted_to_the_multi() {
     common::hush_quiet_threads();
     let make = || Pool::builder().workers(1).name("quiet").build();
-    let multi = Multi::try_new(2, make, Balance::RoundRobin).unwrap();
+    let multi = Multi::try_new(2, Balance::RoundRobin, make).unwrap();
     // The first turn falls over to the second shard, the next one does not.
     multi.shard(0).unwrap().close();
     for _ in 0..2 {

@@ -9,6 +9,7 @@ use std::panic::Location;
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
 
 use common::{PATIENCE, eventually, poll_once};
 use formic::{AsyncFnPool, AsyncPool, Balance, JoinHandle, Multi, Refused, Shard, WhenFull};
@@ -20,7 +21,7 @@ const EVERY_BALANCE: [Balance; 3] =
 /// Shards with one future in flight each, and so many places in the queue.
 fn built(shards: usize, queue: usize, when_full: WhenFull, balance: Balance) -> Multi<AsyncPool> {
     let make = || AsyncPool::builder().workers(1).queue(queue).when_full(when_full).build();
-    Multi::try_new(shards, make, balance).expect("the settings are sound")
+    Multi::try_new(shards, balance, make).expect("the settings are sound")
 }
 
 fn accepted<P: Shard>(multi: &Multi<P>) -> Vec<u64> {
@@ -45,9 +46,9 @@ async fn shards_take_turns_and_the_totals_are_theirs() {
         multi.try_submit(tokio::task::yield_now()).unwrap();
     }
     assert_eq!(accepted(&multi), [10, 10, 10]);
-    multi.wait_idle_async().await.unwrap();
+    multi.wait_idle().await.unwrap();
     assert_eq!(multi.stats().completed, 30);
-    multi.drain_async().await.unwrap();
+    multi.drain().await.unwrap();
     assert_eq!(multi.submit(async {}).await.unwrap_err().reason(), Refused::Closed);
     multi.reopen().unwrap();
     assert_eq!(multi.spawn(async { 7 }).await.unwrap().await.unwrap(), 7);
@@ -93,7 +94,7 @@ async fn a_future_that_every_shard_refuses_comes_back() {
         assert_eq!(multi.try_spawn(async { 2 }).unwrap_err().into_task().await, 2);
         assert_eq!(multi.stats().refused, 4, "{balance:?}: each future once");
         let_go(&held);
-        multi.drain_async().await.unwrap();
+        multi.drain().await.unwrap();
     }
 }
 
@@ -116,7 +117,7 @@ async fn a_submitter_waits_at_the_least_loaded_shard_and_may_give_up() {
     assert_eq!((first.waiting(), second.waiting()), (0, 1));
     let_go(&held);
     assert_eq!(waits.await.unwrap().await.unwrap(), "entered");
-    multi.drain_async().await.unwrap();
+    multi.drain().await.unwrap();
     assert_eq!((accepted(&multi), multi.stats().refused), (vec![3, 3], 0));
 }
 
@@ -131,7 +132,7 @@ async fn close_sends_a_waiting_submitter_away_with_its_future() {
     assert_eq!(error.reason(), Refused::Closed);
     assert_eq!(error.into_task().await, 5);
     let_go(&held);
-    multi.drain_async().await.unwrap();
+    multi.drain().await.unwrap();
 }
 
 #[tokio::test]
@@ -142,7 +143,7 @@ async fn a_closed_shard_is_passed_over() {
         for _ in 0..30 {
             multi.submit(async {}).await.unwrap();
         }
-        multi.wait_idle_async().await.unwrap();
+        multi.wait_idle().await.unwrap();
         let seen = accepted(&multi);
         assert_eq!((seen[0], seen.iter().sum::<u64>()), (0, 30), "{balance:?}");
         assert_eq!(multi.stats().refused, 0, "{balance:?}");
@@ -174,7 +175,7 @@ async fn a_task_submits_to_its_own_shards_without_waiting_however_full_they_are(
             let sum = tokio::time::timeout(PATIENCE, parent).await.expect("nobody waits for ever");
             assert_eq!(sum.unwrap(), 45);
         }
-        multi.drain_async().await.unwrap();
+        multi.drain().await.unwrap();
         assert_eq!((multi.stats().completed, multi.stats().refused), (42, 0), "{balance:?}");
     }
 }
@@ -183,7 +184,7 @@ async fn a_task_submits_to_its_own_shards_without_waiting_however_full_they_are(
 async fn every_future_runs_once_and_never_more_than_the_shards_together_allow() {
     for balance in EVERY_BALANCE {
         let make = || AsyncPool::builder().workers(2).queue(1).build();
-        let multi = Multi::try_new(3, make, balance).unwrap();
+        let multi = Multi::try_new(3, balance, make).unwrap();
         let counts = Arc::new([const { AtomicUsize::new(0) }; 3]);
         let producers: Vec<_> = (0..4)
             .map(|_| tokio::spawn(produce(multi.clone(), Arc::clone(&counts), 250)))
@@ -191,7 +192,7 @@ async fn every_future_runs_once_and_never_more_than_the_shards_together_allow() 
         for producer in producers {
             producer.await.unwrap();
         }
-        multi.drain_async().await.unwrap();
+        multi.drain().await.unwrap();
         let [running, most, ran] = &*counts;
         assert_eq!((running.load(Ordering::SeqCst), ran.load(Ordering::SeqCst)), (0, 2000));
         assert!(most.load(Ordering::SeqCst) <= 6, "{balance:?}: {most:?} at once");
@@ -231,7 +232,7 @@ async fn arguments_fall_over_wait_and_come_back() {
             }
         })
     };
-    let multi = Multi::try_new(2, make, Balance::RoundRobin).unwrap();
+    let multi = Multi::try_new(2, Balance::RoundRobin, make).unwrap();
     let one = multi.shards()[0].try_spawn(1).unwrap();
     let two = multi.spawn(2).await.unwrap();
     assert_eq!(accepted(&multi), [1, 1], "shard 0 had its turn and no place");
@@ -245,20 +246,18 @@ async fn arguments_fall_over_wait_and_come_back() {
     three.await.unwrap();
     assert_eq!((one.await.unwrap(), two.await.unwrap()), (2, 3));
     assert_eq!(multi.spawn(4).await.unwrap().await.unwrap(), 5);
-    multi.drain_async().await.unwrap();
+    multi.drain().await.unwrap();
     assert_eq!(multi.submit(6).await.unwrap_err().into_task(), 6);
 }
 
 #[test]
-fn a_thread_waits_for_a_place_outside_of_a_runtime_and_is_refused_inside() {
+fn a_thread_waits_for_a_place_in_one_of_the_shards() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
     let make = || {
         let builder = AsyncPool::builder().workers(1).queue(0);
         builder.runtime(runtime.handle().clone()).build()
     };
-    let multi = Multi::try_new(2, make, Balance::RoundRobin).unwrap();
-    let refused = runtime.block_on(async { multi.blocking_submit(async {}).unwrap_err() });
-    assert_eq!(refused.reason(), Refused::InRuntime);
+    let multi = Multi::try_new(2, Balance::RoundRobin, make).unwrap();
     let held = hold(&multi, &[0, 1]);
     let (sender, receiver) = mpsc::channel();
     std::thread::scope(|scope| {
@@ -270,7 +269,7 @@ fn a_thread_waits_for_a_place_outside_of_a_runtime_and_is_refused_inside() {
         submitter.join().unwrap().unwrap();
     });
     assert_eq!(receiver.recv_timeout(PATIENCE), Ok("ran"));
-    multi.drain().unwrap();
+    common::block_on(multi.drain()).unwrap();
     assert_eq!(multi.stats().workers, 0);
 }
 
@@ -284,7 +283,7 @@ async fn a_panic_is_told_with_the_line_that_submitted_to_the_shards() {
         };
         AsyncPool::builder().workers(1).queue(0).on_panic(note).build()
     };
-    let multi = Multi::try_new(2, make, Balance::RoundRobin).unwrap();
+    let multi = Multi::try_new(2, Balance::RoundRobin, make).unwrap();
     let held = hold(&multi, &[0]);
     let (_, here) = (multi.submit(async { panic!("as it should") }).await.unwrap(), line!());
     multi.shards()[1].wait_idle().await.unwrap();
@@ -314,7 +313,54 @@ async fn a_future_whose_own_shard_is_closed_does_not_wait_at_another() {
         go.add_permits(1);
         let outcome = tokio::time::timeout(PATIENCE, y.unwrap()).await.expect("it does not hang");
         assert_eq!(outcome.unwrap(), Ok(()));
-        multi.drain_async().await.unwrap();
+        multi.drain().await.unwrap();
         assert_eq!(accepted(&multi).iter().sum::<u64>(), 4);
+    }
+}
+
+#[tokio::test]
+async fn a_drain_that_is_out_of_time_tells_what_is_left_in_which_shard() {
+    let multi = built(3, 1, WhenFull::Wait, Balance::RoundRobin);
+    let held = hold(&multi, &[1, 1]);
+    multi.shards()[2].submit(async {}).await.unwrap();
+    let errors = multi.drain_timeout(Duration::from_millis(5)).await.unwrap_err();
+    let left: Vec<_> =
+        errors.into_iter().map(|(shard, left)| (shard, left.running(), left.queued())).collect();
+    assert_eq!((left, multi.is_closed()), (vec![(1, 1, 1)], true));
+    let_go(&held);
+    multi.drain_timeout(PATIENCE).await.unwrap();
+    multi.reopen().unwrap();
+    assert_eq!(multi.stats().cancelled, 2);
+}
+
+#[tokio::test]
+async fn shards_of_a_function_are_drained_in_time_or_tell_what_is_left() {
+    let make = || AsyncFnPool::new(1, |()| pending::<()>());
+    let multi = Multi::new(2, Balance::RoundRobin, make);
+    let endless = multi.spawn(()).await.unwrap();
+    let errors = multi.drain_timeout(Duration::from_millis(5)).await.unwrap_err();
+    assert_eq!((errors.len(), errors.iter().next().unwrap().0), (1, 0));
+    assert!(endless.cancel());
+    multi.wait_idle().await.unwrap();
+    multi.drain().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_future_cannot_wait_for_the_shards_it_runs_in_and_closes_none() {
+    let multi = built(2, 0, WhenFull::Wait, Balance::RoundRobin);
+    for number in 0..2 {
+        let inner = multi.clone();
+        let refused = multi.shards()[number].spawn(async move {
+            let waits =
+                [inner.wait_idle().await, inner.drain().await, inner.drain_timeout(PATIENCE).await];
+            let of = |errors: formic::ShardErrors<formic::StillRunning>| {
+                let each = errors.into_iter().map(|(shard, left)| (shard, left.is_from_inside()));
+                each.collect::<Vec<_>>()
+            };
+            waits.map(|outcome| of(outcome.unwrap_err()))
+        });
+        let refused = refused.await.unwrap().await.unwrap();
+        assert!(refused.iter().all(|errors| *errors == [(number, true)]), "{refused:?}");
+        assert!(multi.shards().iter().all(|shard| !shard.is_closed()));
     }
 }

@@ -14,7 +14,7 @@ fn numbers<'a, E: 'a>(errors: impl IntoIterator<Item = &'a (usize, E)>) -> Vec<u
 }
 
 fn shards(count: usize) -> Multi<Pool> {
-    Multi::new(count, || Pool::new(2), Balance::RoundRobin)
+    Multi::new(count, Balance::RoundRobin, || Pool::new(2))
 }
 
 #[test]
@@ -36,14 +36,14 @@ fn the_figures_are_the_sums_of_the_shards() {
 #[test]
 fn unlimited_shards_together_are_unlimited() {
     let make = || Pool::builder().unlimited().build();
-    let multi = Multi::try_new(2, make, Balance::RoundRobin).unwrap();
+    let multi = Multi::try_new(2, Balance::RoundRobin, make).unwrap();
     assert_eq!(multi.stats().capacity, usize::MAX);
     assert_eq!(multi.spawn(|| 3).unwrap().join().unwrap(), 3);
 }
 
 #[test]
 fn the_figures_add_up_while_everything_moves() {
-    let multi = Multi::new(2, || Pool::new(2), Balance::PowerOfTwo);
+    let multi = Multi::new(2, Balance::PowerOfTwo, || Pool::new(2));
     let producers: Vec<_> = (0..2)
         .map(|_| {
             let multi = multi.clone();
@@ -62,7 +62,7 @@ fn the_figures_add_up_while_everything_moves() {
 fn a_capacity_that_one_shard_cannot_have_changes_none() {
     let mut minimum = [0, 3, 0, 4].into_iter();
     let make = || Pool::builder().workers(minimum.next().unwrap()..=8).build();
-    let multi = Multi::try_new(4, make, Balance::RoundRobin).unwrap();
+    let multi = Multi::try_new(4, Balance::RoundRobin, make).unwrap();
     let errors = multi.resize(2).unwrap_err();
     assert_eq!((errors.len(), numbers(&errors)), (2, vec![1, 3]));
     let text =
@@ -92,7 +92,7 @@ fn workers_are_started_ahead_in_every_shard_that_can() {
 fn drain_waits_for_every_shard_and_joins_its_threads() {
     let census = Census::default();
     let make = || Pool::builder().workers(2).on_worker_start(census.hook()).build();
-    let multi = Multi::try_new(3, make, Balance::RoundRobin).unwrap();
+    let multi = Multi::try_new(3, Balance::RoundRobin, make).unwrap();
     for round in 1..=20 {
         (0..30).for_each(|_| multi.submit(|| ()).unwrap());
         multi.drain().unwrap();
@@ -154,7 +154,7 @@ fn a_task_cannot_wait_for_the_shards_it_runs_in_and_closes_none() {
                 block_on(inner.drain_async()),
             ];
             let of = |errors: formic::ShardErrors<formic::StillRunning>| {
-                let each = errors.into_iter().map(|(shard, left)| (shard, left.from_inside()));
+                let each = errors.into_iter().map(|(shard, left)| (shard, left.is_from_inside()));
                 each.collect::<Vec<_>>()
             };
             outcomes.map(|outcome| of(outcome.unwrap_err()))
@@ -177,7 +177,7 @@ fn wait_idle_waits_for_tasks_that_wander_from_shard_to_shard() {
         };
         multi.submit(task).unwrap();
     }
-    let multi = Multi::new(3, || Pool::new(1), Balance::RoundRobin);
+    let multi = Multi::new(3, Balance::RoundRobin, || Pool::new(1));
     let ran = Arc::new(AtomicUsize::new(0));
     for round in 1..=200 {
         wander(&multi, 19, &ran);

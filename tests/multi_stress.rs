@@ -74,7 +74,7 @@ fn round(random: &mut Random) {
     let queue = random.below(8) as usize;
     println!("{balance:?}, {policy:?}, queue of {queue}");
     let make = || Pool::builder().workers(2).queue(queue).when_full(policy).build();
-    let multi = Multi::try_new(SHARDS as usize, make, balance).expect("the settings are sound");
+    let multi = Multi::try_new(SHARDS as usize, balance, make).expect("the settings are sound");
     let (seen, over) = (Arc::new(Seen::default()), Arc::new(AtomicBool::new(false)));
     let producers: Vec<_> = (0..3)
         .map(|_| {

@@ -76,7 +76,7 @@ fn the_line_of_a_closure_is_known_wherever_its_panic_goes() {
         assert_eq!(line_of(pool.map([()], move |()| task()).next().unwrap()), here(line));
         let outcome = pool.scope(|scope| scope.spawn(task).join());
         assert_eq!(line_of(outcome), here(line));
-        let multi = Multi::new(2, || pool.clone(), Balance::RoundRobin);
+        let multi = Multi::new(2, Balance::RoundRobin, || pool.clone());
         assert_eq!(line_of(multi.spawn(task).unwrap().join()), here(line));
     }
     assert!(told.try_recv().is_err(), "each was told once");

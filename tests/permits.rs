@@ -106,7 +106,7 @@ fn drain_waits_for_a_permit_that_is_out() {
         });
         let left = says.recv().unwrap().unwrap_err();
         assert_eq!((left.permits(), left.running(), left.queued()), (1, 0, 0));
-        assert!(!left.from_inside() && pool.is_closed());
+        assert!(!left.is_from_inside() && pool.is_closed());
         let left = pool.drain_timeout(Duration::from_millis(5)).unwrap_err();
         assert_eq!(left.permits(), 1);
         assert!(!drainer.is_finished(), "the permit is still out");

@@ -256,7 +256,7 @@ fn on_the_worker<T: Send + 'static>(
 ) -> Result<T, JoinError> {
     let pool = Pool::new(1);
     let inside = pool.clone();
-    pool.spawn(move || body(&inside)).unwrap().join()
+    pool.spawn(move || body(&inside)).expect("the pool is open").join()
 }
 
 #[test]

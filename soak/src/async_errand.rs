@@ -41,7 +41,7 @@ pub(crate) trait AsyncHost: Send + Sync + 'static {
     fn refuses_end_from_inside(self: Arc<Self>) -> Boxed<bool> {
         Box::pin(async move {
             let drained = self.controls()[0].drain_async().await;
-            drained.is_err_and(|left| left.from_inside())
+            drained.is_err_and(|left| left.is_from_inside())
         })
     }
     /// Why it may refuse, if the submitter waits.

@@ -88,7 +88,12 @@ fn use_host(host: &Arc<dyn Host>, books: &Arc<Books>, depth: usize, random: &mut
 }
 
 /// Whatever one may do with a handle.
-pub(crate) fn treat(handle: JoinHandle<u64>, number: usize, books: &Books, random: &mut Random) {
+pub(crate) fn treat(
+    mut handle: JoinHandle<u64>,
+    number: usize,
+    books: &Books,
+    random: &mut Random,
+) {
     let outcome = match random.below(8) {
         0 => return drop(handle),
         // Whether this cancels it is not told, so it is not counted as told.
@@ -99,13 +104,10 @@ pub(crate) fn treat(handle: JoinHandle<u64>, number: usize, books: &Books, rando
             handle.join()
         }
         4 => block_on(handle),
-        5 => match handle.join_timeout(random.micros(300)) {
-            Ok(outcome) => outcome,
-            Err(handle) => {
-                cancel(&handle, books);
-                handle.join()
-            }
-        },
+        5 => handle.join_timeout(random.micros(300)).unwrap_or_else(|| {
+            cancel(&handle, books);
+            handle.join()
+        }),
         _ => handle.join(),
     };
     books.outcome(number, outcome.as_ref().copied());
@@ -157,6 +159,6 @@ pub(crate) fn is_from_inside(
     drained: Result<(), StillRunning>,
     idle: Result<(), StillRunning>,
 ) -> bool {
-    let refused = |ended: Result<(), StillRunning>| ended.is_err_and(|left| left.from_inside());
+    let refused = |ended: Result<(), StillRunning>| ended.is_err_and(|left| left.is_from_inside());
     refused(drained) && refused(idle)
 }

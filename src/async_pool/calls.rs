@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::Arc;
 
 use super::ground::Ground;
+use super::may_block::may_block;
 use super::runtime::MOST_TASKS;
 use super::serving::Serving;
 use crate::engine::{
@@ -147,6 +148,10 @@ impl<T: Send + 'static, R: Send + 'static> Work for Calls<T, R> {
 
     fn at_home(engine: &Engine<Self>, poll: &mut dyn FnMut()) {
         engine.work().ground.at_home(engine, poll);
+    }
+
+    fn may_block() -> bool {
+        may_block()
     }
 
     fn kill(job: &Job<T, R>) -> bool {

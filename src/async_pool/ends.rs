@@ -1,5 +1,5 @@
-//! Waiting for an end without blocking: [`Control`](crate::Control) has these as blocking calls, which
-//! are not for a runtime's threads.
+//! Waiting for an end without blocking. [`Control`](crate::Control) has calls of the same names that block the
+//! thread, and are refused where they would block a runtime.
 
 use std::time::Duration;
 

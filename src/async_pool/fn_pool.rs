@@ -7,8 +7,6 @@ use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::runtime::Handle;
-
 use super::build::IN_FLIGHT;
 use super::calls::{Calls, Job, Origin, give_back, handle};
 use crate::builder::{Builder, Started, WhenFull};
@@ -153,8 +151,8 @@ impl<T: Send + 'static, R: Send + 'static> AsyncFnPool<T, R> {
         give_back(self.engine().submit(job, Patience::None))
     }
 
-    /// Hands an argument over from a thread that is in no runtime, and blocks it while the pool is full,
-    /// if its policy is to wait.
+    /// Hands an argument over, and blocks the thread while the pool is full, if its policy is to wait. Async
+    /// code awaits [`submit`](AsyncFnPool::submit) instead.
     ///
     /// # Errors
     ///
@@ -177,9 +175,6 @@ impl<T: Send + 'static, R: Send + 'static> AsyncFnPool<T, R> {
     /// ```
     #[track_caller]
     pub fn blocking_submit(&self, argument: T) -> Result<(), SubmitError<T>> {
-        if Handle::try_current().is_ok() {
-            return Err(SubmitError::new(argument, Refused::InRuntime));
-        }
         let job = Job::Bare(argument, Location::caller());
         give_back(self.engine().submit(job, self.shared.patience()))
     }

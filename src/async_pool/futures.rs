@@ -5,6 +5,7 @@ use std::panic::Location;
 use std::sync::Arc;
 
 use super::ground::Ground;
+use super::may_block::may_block;
 use super::runtime::MOST_TASKS;
 use crate::engine::{
     Awaited, Bare, Begin, Board, Cell, Departure, Drives, End, Engine, Hands, List, NoStart,
@@ -199,6 +200,10 @@ impl Work for Futures {
 
     fn at_home(engine: &Engine<Self>, poll: &mut dyn FnMut()) {
         engine.work().ground.at_home(engine, poll);
+    }
+
+    fn may_block() -> bool {
+        may_block()
     }
 
     fn kill(job: &Job) -> bool {

@@ -10,6 +10,7 @@ mod settings; // what both pools can be told
 mod build; // .. and what makes them
 mod ground; // what they stand on
 mod runtime; // who drives them
+mod may_block; // which threads may wait for them
 mod source; // the items of an iterator or a stream
 mod pull; // .. are pulled
 mod bunch; // .. by more and more at a time

@@ -6,8 +6,6 @@ use std::ops::Deref;
 use std::panic::Location;
 use std::sync::Arc;
 
-use tokio::runtime::Handle;
-
 use super::build::IN_FLIGHT;
 use super::futures::{Futures, Job, handle, pack, refuse};
 use crate::builder::{Builder, Started, WhenFull};
@@ -205,14 +203,15 @@ impl AsyncPool {
         self.engine().submit(job, Patience::None).map_err(refuse)
     }
 
-    /// Hands a future over from a thread that is in no runtime, and blocks it while the pool is full,
-    /// if its policy is to wait.
+    /// Hands a future over, and blocks the thread while the pool is full, if its policy is to wait. Async
+    /// code awaits [`submit`](AsyncPool::submit) instead.
     ///
     /// # Errors
     ///
     /// [`SubmitError`] gives the future back: as [`submit`](AsyncPool::submit), and with
-    /// [`Refused::InRuntime`] on a thread that is in a runtime, because to block that could mean to wait
-    /// for ever. There, await `submit`.
+    /// [`Refused::InRuntime`] if the call would have to wait on a thread that polls for a tokio runtime, where
+    /// to block could mean to wait for ever. `spawn_blocking`, `block_in_place` and all other threads may
+    /// block.
     ///
     /// # Examples
     ///
@@ -232,15 +231,12 @@ impl AsyncPool {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        if Handle::try_current().is_ok() {
-            return Err(SubmitError::new(future, Refused::InRuntime));
-        }
         let job = self.engine().work().job(future, Location::caller());
         self.engine().submit(job, self.shared.patience()).map_err(refuse)
     }
 
     /// Hands a future over, and waits for a place like [`submit`](AsyncPool::submit). Its result can be
-    /// awaited, or joined by a thread that is in no runtime; to
+    /// awaited, or joined by a thread that may block; to
     /// [cancel](JoinHandle::cancel) it drops the future where it stands.
     ///
     /// # Errors

@@ -7,12 +7,18 @@ use crate::engine::Ended;
 use crate::error::{ReopenError, StillRunning};
 
 impl Control {
-    /// Waits until no accepted task is left: none queued, none running. The pool stays open, so
-    /// there may be new ones when this returns.
+    /// Blocks the thread until no accepted task is left: none queued, none running. The pool stays open,
+    /// so there may be new ones when this returns. Async code awaits
+    /// [`wait_idle_async`](Control::wait_idle_async) instead.
     ///
     /// # Errors
     ///
-    /// [`StillRunning`], at once, if called by a task of the same pool: it would wait for itself.
+    /// [`StillRunning`], at once:
+    ///
+    /// - if a task of the same pool calls this: it would wait for itself;
+    /// - if the pool runs futures, one of them is left, and the calling thread polls for a tokio runtime:
+    ///   to block that thread could mean to wait for ever. `spawn_blocking`, `block_in_place` and all
+    ///   other threads may block.
     ///
     /// # Examples
     ///
@@ -33,7 +39,7 @@ impl Control {
     ///
     /// # Errors
     ///
-    /// As [`wait_idle`](Control::wait_idle).
+    /// [`StillRunning`], at once, if a task of the same pool awaits this: it would wait for itself.
     ///
     /// # Examples
     ///
@@ -70,13 +76,15 @@ impl Control {
         self.steer().close();
     }
 
-    /// Closes the pool and waits until everything accepted has run and every worker's thread has
-    /// been joined. A [`Permit`](crate::Permit) that is out is waited for, too.
+    /// Closes the pool and blocks the thread until everything accepted has run and every worker's thread
+    /// has been joined. A [`Permit`](crate::Permit) that is out is waited for, too. Async code awaits
+    /// [`drain_async`](Control::drain_async) instead.
     ///
     /// # Errors
     ///
-    /// [`StillRunning`], at once, if called by a task of the same pool: it would wait for itself.
-    /// Then the pool is not closed.
+    /// [`StillRunning`], at once, where [`wait_idle`](Control::wait_idle) is refused: in a task of the same
+    /// pool, and, if the pool runs futures, on a thread that polls for a tokio runtime. Then the pool is
+    /// not closed.
     ///
     /// # Examples
     ///
@@ -100,8 +108,9 @@ impl Control {
     ///
     /// # Errors
     ///
-    /// [`StillRunning`] says how much was left when the time was over; also, at once, if called
-    /// by a task of the same pool.
+    /// [`StillRunning`] says how much was left when the time was over; also, at once, as
+    /// [`drain`](Control::drain). A time of zero blocks nothing, and is refused only in a task of the same
+    /// pool.
     ///
     /// # Examples
     ///
@@ -128,7 +137,8 @@ impl Control {
     ///
     /// # Errors
     ///
-    /// As [`drain`](Control::drain).
+    /// [`StillRunning`], at once, if a task of the same pool awaits this: it would wait for itself. Then the
+    /// pool is not closed.
     ///
     /// # Examples
     ///
@@ -151,9 +161,7 @@ impl Control {
     }
 
     pub(crate) fn drain_until(&self, deadline: Option<Instant>) -> Result<(), StillRunning> {
-        self.check_outside(Ended::Workers)?;
-        self.close();
-        self.steer().wait_until(Ended::Workers, deadline)
+        self.steer().drain(deadline)
     }
 
     /// Drops every task that has not been started, and says how many. They count as cancelled.

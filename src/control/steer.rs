@@ -22,6 +22,7 @@ pub(super) trait Steer: Send + Sync {
     fn close(self: Arc<Self>);
     fn discard(self: Arc<Self>) -> usize;
     fn reopen(self: Arc<Self>) -> Result<(), ReopenError>;
+    fn drain(self: Arc<Self>, deadline: Option<Instant>) -> Result<(), StillRunning>;
     fn wait_until(
         self: Arc<Self>,
         what: Ended,
@@ -80,6 +81,10 @@ impl<W: Work> Steer for Engine<W> {
 
     fn reopen(self: Arc<Self>) -> Result<(), ReopenError> {
         Engine::reopen(&self)
+    }
+
+    fn drain(self: Arc<Self>, deadline: Option<Instant>) -> Ending {
+        Engine::drain(&self, deadline)
     }
 
     fn wait_until(self: Arc<Self>, what: Ended, deadline: Option<Instant>) -> Ending {

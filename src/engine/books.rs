@@ -7,7 +7,7 @@
 use super::crew::{Crew, Hands};
 use super::lane::Tally;
 use super::run::End;
-use crate::error::StillRunning;
+use crate::error::{Cause, StillRunning};
 use crate::stats::Stats;
 
 /// What the tally does not know. A ticket that has ended stands for a completed task, unless it is
@@ -213,7 +213,8 @@ impl<J> Crew<J> {
 
     pub(crate) fn still_running(&self) -> StillRunning {
         let Stats { busy, queued, .. } = self.stats();
-        StillRunning { running: busy, queued, permits: self.gate.permits(), from_inside: false }
+        let (permits, cause) = (self.gate.permits(), Cause::TimeOver);
+        StillRunning { running: busy, queued, permits, cause }
     }
 }
 

@@ -1,12 +1,10 @@
-//! How things end, and begin again: resize, wait until idle, discard, close, drain, reopen.
+//! How things end, and begin again: resize, discard, close, reopen; `waiting` has how an end is waited for.
 
-use std::future::Future;
-use std::pin::Pin;
+mod waiting;
+
 use std::sync::Arc;
 #[cfg(feature = "tokio")]
 use std::sync::Weak;
-use std::task::{Context, Poll};
-use std::time::Instant;
 
 #[cfg(feature = "tokio")]
 use super::crew::CloseListener;
@@ -15,55 +13,15 @@ use super::handle::Awaited;
 use super::roster::Duty;
 use super::run::contain;
 use super::sync::MutexGuard;
-use super::wait::{Mood, Waiter, park_until};
 #[cfg(feature = "tokio")]
 use super::wait_list::Key;
-use super::wait_list::WaitList;
 use super::{Engine, NoStart, Work};
 use crate::error::{Refused, ReopenError, StillRunning};
 use crate::stats::Stats;
 
-/// What can be waited for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ended {
-    /// No accepted task is left.
-    Tasks,
-    /// The pool is closed, and no worker is left.
-    Workers,
-}
+pub(crate) use self::waiting::Ended;
 
 impl<J> Crew<J> {
-    fn has_ended(&self, what: Ended) -> bool {
-        match what {
-            Ended::Tasks => self.is_over(),
-            Ended::Workers => self.is_closed() && self.roster.workers() == 0 && self.is_over(),
-        }
-    }
-
-    /// Joins those who wait for an end, unless it has come.
-    fn await_end(&mut self, what: Ended, waiter: &Arc<Waiter>) -> bool {
-        if self.has_ended(what) {
-            return true;
-        }
-        let list = self.those_awaiting(what);
-        waiter.set_key(list.next_key());
-        list.push(Arc::clone(waiter));
-        self.heed_waiters();
-        false
-    }
-
-    fn those_awaiting(&mut self, what: Ended) -> &mut WaitList<Arc<Waiter>> {
-        match what {
-            Ended::Tasks => &mut self.idlers,
-            Ended::Workers => &mut self.drainers,
-        }
-    }
-
-    fn no_longer_await(&mut self, what: Ended, waiter: &Arc<Waiter>) {
-        self.those_awaiting(what).remove(waiter.key());
-        self.heed_waiters();
-    }
-
     fn close(&mut self, phase: Phase, acts: &mut Acts) {
         self.phase = phase;
         self.gate.shut();
@@ -148,8 +106,12 @@ impl<W: Work> Engine<W> {
         }
         let places: Vec<usize> = (0..missing).map(|_| crew.roster.add(Duty::Starting)).collect();
         drop(crew);
+        let mut outcome = Ok(());
         // All of them are tried: a place that was not would be waited for in vain.
-        places.into_iter().fold(Ok(()), |outcome, index| self.start_at(index).and(outcome))
+        for index in places {
+            outcome = self.start_at(index).and(outcome);
+        }
+        outcome
     }
 
     /// Refuses new tasks from now on.
@@ -163,8 +125,11 @@ impl<W: Work> Engine<W> {
     }
 
     fn close_as(self: &Arc<Self>, phase: Phase) {
+        self.close_crew(self.lock(), phase);
+    }
+
+    fn close_crew(self: &Arc<Self>, mut crew: MutexGuard<'_, Crew<W::Job>>, phase: Phase) {
         let mut acts = Acts::default();
-        let mut crew = self.lock();
         let phase = if crew.phase == Phase::RuntimeGone { crew.phase } else { phase };
         crew.close(phase, &mut acts);
         self.lane.set_places(0);
@@ -238,57 +203,6 @@ impl<W: Work> Engine<W> {
         drop(crew);
         self.prestart(minimum).map_err(ReopenError::from)
     }
-
-    /// Waits for an end. Says what is left if it does not come in time, or cannot come because
-    /// the calling thread is one of those waited for.
-    pub(crate) fn wait_until(
-        self: &Arc<Self>,
-        what: Ended,
-        deadline: Option<Instant>,
-    ) -> Result<(), StillRunning> {
-        self.check_outside(what)?;
-        let waiter = Waiter::thread();
-        if self.lock().await_end(what, &waiter) || waiter.look().is_some() {
-            return self.end_wait(what);
-        }
-        waiter_parks(self, &waiter);
-        while waiter.verdict().is_none() {
-            if !park_until(deadline, None) {
-                let mut crew = self.lock();
-                if waiter.verdict().is_none() {
-                    crew.no_longer_await(what, &waiter);
-                    return Err(crew.still_running());
-                }
-            }
-        }
-        self.end_wait(what)
-    }
-
-    /// The end has come: what is left of it is done.
-    fn end_wait(&self, what: Ended) -> Result<(), StillRunning> {
-        if what == Ended::Workers {
-            self.join_left();
-        }
-        Ok(())
-    }
-
-    /// As [`Engine::wait_until`], for a future.
-    pub(crate) fn until(self: &Arc<Self>, what: Ended) -> UntilEnd<'_, W> {
-        UntilEnd { engine: self, what, waiter: None }
-    }
-
-    /// An error if the calling thread would wait for itself: for a task that it runs, or, as a thread of the
-    /// pool, for its own end.
-    pub(crate) fn check_outside(&self, what: Ended) -> Result<(), StillRunning> {
-        let waits_for_itself = match what {
-            Ended::Tasks => self.is_inside(),
-            Ended::Workers => self.is_inside() || self.has_this_thread(),
-        };
-        if !waits_for_itself {
-            return Ok(());
-        }
-        Err(StillRunning { from_inside: true, ..self.lock().still_running() })
-    }
 }
 
 /// What stands in the line and may be awaited, and the ghosts that were found there. A part of a task
@@ -321,49 +235,6 @@ impl<W: Work> Drop for CloseSubscription<W> {
     }
 }
 
-fn waiter_parks<W: Work>(engine: &Engine<W>, waiter: &Waiter) {
-    let _crew = engine.lock();
-    waiter.set_mood(Mood::Parked);
-}
-
-/// A future that is ready when an end has come. Dropped, it waits no longer.
-pub(crate) struct UntilEnd<'a, W: Work> {
-    engine: &'a Arc<Engine<W>>,
-    what: Ended,
-    waiter: Option<Arc<Waiter>>,
-}
-
-impl<W: Work> Future for UntilEnd<'_, W> {
-    type Output = Result<(), StillRunning>;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let (engine, what) = (self.engine, self.what);
-        let ended = if let Some(waiter) = &self.waiter {
-            waiter.set_waker(context.waker());
-            waiter.verdict().is_some()
-        } else {
-            engine.check_outside(what)?;
-            let waiter = Waiter::future(context.waker());
-            let ended = engine.lock().await_end(what, &waiter);
-            self.waiter = Some(waiter);
-            ended
-        };
-        if !ended {
-            return Poll::Pending;
-        }
-        self.waiter = None;
-        Poll::Ready(engine.end_wait(what))
-    }
-}
-
-impl<W: Work> Drop for UntilEnd<'_, W> {
-    fn drop(&mut self) {
-        if let Some(waiter) = self.waiter.take() {
-            self.engine.lock().no_longer_await(self.what, &waiter);
-        }
-    }
-}
-
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::super::crew::Limits;
@@ -371,24 +242,11 @@ mod tests {
     use super::super::line::Line;
     use super::*;
 
-    fn crew(capacity: usize) -> Crew<u32> {
+    pub(super) fn crew(capacity: usize) -> Crew<u32> {
         let (minimum, queue, lookers, cores, expires) = (0, 8, 1, 2, false);
         let (hands, growth) = (Hands::Threads, None);
         let limits = Limits { capacity, minimum, queue, lookers, cores, expires, growth, hands };
         Crew::new(Line::new(Arc::new(Lane::new())), limits, usize::MAX)
-    }
-
-    #[test]
-    fn whoever_waits_no_longer_for_an_end_is_forgotten() {
-        for what in [Ended::Tasks, Ended::Workers] {
-            let mut crew = crew(1);
-            let (one, two) = (Waiter::thread(), Waiter::thread());
-            crew.line.push(0);
-            assert!(!crew.await_end(what, &one) && !crew.await_end(what, &two));
-            crew.no_longer_await(what, &one);
-            let left = crew.those_awaiting(what);
-            assert!(left.len() == 1 && left.first().is_some_and(|left| Arc::ptr_eq(left, &two)));
-        }
     }
 
     #[test]

@@ -106,6 +106,9 @@ pub(crate) trait Joinable<R>: Send + Sync {
 
     fn is_done(&self) -> bool;
 
+    /// See [`Work::may_block`].
+    fn may_block(&self) -> bool;
+
     /// Has `waker` woken when the outcome is there. False if it is there already.
     fn watch(&self, waker: &Waker) -> bool;
 
@@ -348,6 +351,10 @@ where
     fn is_done(&self) -> bool {
         // Acquire: pairs with the Release in `settle`.
         self.done.load(Ordering::Acquire)
+    }
+
+    fn may_block(&self) -> bool {
+        W::may_block()
     }
 
     fn watch(&self, waker: &Waker) -> bool {

@@ -5,10 +5,20 @@ use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use super::handle::Joinable;
-use super::sync::now;
-use super::wait::{LOOK, look, park_until, this_thread};
+use super::wait::{LOOK, is_over, look, park_until, this_thread};
 use super::worker::{Kind, inside};
-use crate::error::JoinError;
+use crate::error::{JoinError, Refused};
+
+/// An error if [`wait_for`] would block a thread that must not block.
+pub(crate) fn check_wait<R>(
+    parcel: &Arc<dyn Joinable<R>>,
+    deadline: Option<Instant>,
+) -> Result<(), Refused> {
+    if parcel.is_done() || is_over(deadline) || parcel.may_block() {
+        return Ok(());
+    }
+    Err(Refused::InRuntime)
+}
 
 /// Waits for an outcome, on a thread. A worker, of whatever pool, that waits for a task which nobody
 /// has begun runs it itself: the place that the task waits for may be the worker's own.
@@ -18,7 +28,7 @@ pub(crate) fn wait_for<R>(
 ) -> Option<Result<R, JoinError>> {
     help_out(parcel);
     // A deadline that is over already is no reason to look around.
-    if deadline.is_none_or(|deadline| now() < deadline)
+    if !is_over(deadline)
         && look(LOOK, || parcel.is_done().then_some(())).is_some()
         && let Some(outcome) = parcel.collect(Waker::noop())
     {

@@ -75,7 +75,7 @@ pub(crate) use self::ends::Ended;
 pub(crate) use self::entry::{Held, Patience};
 pub(crate) use self::growth::ByLoad;
 pub(crate) use self::handle::{Awaited, Joinable, Parcel, Unpack};
-pub(crate) use self::join::{block_on, help_out, wait_for};
+pub(crate) use self::join::{block_on, check_wait, help_out, wait_for};
 pub(crate) use self::lane::MOST_BUSY as MAX_WORKERS;
 pub(crate) use self::load::{Load, Standing};
 pub(crate) use self::run::{Counts, End, Hooks, contain};
@@ -133,6 +133,11 @@ pub(crate) trait Work: Send + Sync + Sized + 'static {
     /// sockets that it would have here.
     fn at_home(_: &Engine<Self>, poll: &mut dyn FnMut()) {
         poll();
+    }
+
+    /// Whether the calling thread may block until tasks of such a pool end.
+    fn may_block() -> bool {
+        true
     }
 
     /// Makes sure that a job will not run. False if it would not have run anyway.

@@ -152,6 +152,11 @@ pub(crate) fn look<T>(budget: Duration, mut found: impl FnMut() -> Option<T>) ->
     found()
 }
 
+/// Whether a wait until `deadline` would be no wait.
+pub(crate) fn is_over(deadline: Option<Instant>) -> bool {
+    deadline.is_some_and(|deadline| deadline <= now())
+}
+
 /// Parks until `deadline`, or for `rest`, whichever comes first. False when the deadline is over.
 pub(crate) fn park_until(deadline: Option<Instant>, rest: Option<Duration>) -> bool {
     let Some(deadline) = deadline else {

@@ -4,10 +4,11 @@ use std::error::Error;
 use std::fmt;
 use std::io;
 
-use crate::engine::NoStart;
+use crate::engine::{Ended, NoStart};
 
-/// What was left when a wait for the end was over: its time was up, or it was called from a task
-/// of the same pool and would have waited for itself.
+/// What was left in a pool when a wait for its end was over. The time of the wait was over; or the call was
+/// refused, because [a task of the pool](StillRunning::is_from_inside) would have waited for itself, or
+/// because it would have blocked [a thread of an async runtime](StillRunning::is_in_runtime).
 ///
 /// # Examples
 ///
@@ -19,7 +20,7 @@ use crate::engine::NoStart;
 /// let permit = pool.admit()?;
 /// let left = pool.drain_timeout(Duration::from_millis(5)).unwrap_err();
 /// assert_eq!((left.running(), left.queued(), left.permits()), (0, 0, 1));
-/// assert!(!left.from_inside());
+/// assert!(!left.is_from_inside());
 /// assert_eq!(left.to_string(), "0 tasks run, 0 are queued, 1 permit is held");
 /// drop(permit);
 /// pool.drain()?;
@@ -31,7 +32,18 @@ pub struct StillRunning {
     pub(crate) running: usize,
     pub(crate) queued: usize,
     pub(crate) permits: usize,
-    pub(crate) from_inside: bool,
+    pub(crate) cause: Cause,
+}
+
+/// Why a pool was not at its end when a wait for it was over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// The time of the wait was over.
+    TimeOver,
+    /// A task of the pool would have waited for itself.
+    FromInside,
+    /// The wait for this end would have blocked a thread of an async runtime.
+    InRuntime(Ended),
 }
 
 impl StillRunning {
@@ -97,7 +109,7 @@ impl StillRunning {
         self.permits
     }
 
-    /// Whether the call came from a task of the same pool, and so was refused.
+    /// Whether the call was refused because a task of the same pool made it.
     ///
     /// # Examples
     ///
@@ -105,18 +117,50 @@ impl StillRunning {
     /// let pool = formic::Pool::new(1);
     /// let clone = pool.clone();
     /// let error = pool.spawn(move || clone.wait_idle().unwrap_err())?.join()?;
-    /// assert!(error.from_inside());
+    /// assert!(error.is_from_inside());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn from_inside(&self) -> bool {
-        self.from_inside
+    pub fn is_from_inside(&self) -> bool {
+        self.cause == Cause::FromInside
+    }
+
+    /// Whether the call was refused because it would have blocked a thread of an async runtime. There,
+    /// await [`drain_async`](crate::Control::drain_async) or
+    /// [`wait_idle_async`](crate::Control::wait_idle_async) instead.
+    ///
+    /// # Examples
+    ///
+    #[cfg_attr(feature = "tokio", doc = "```")]
+    #[cfg_attr(not(feature = "tokio"), doc = "```ignore")]
+    /// use formic::{AsyncPool, Control};
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = AsyncPool::new(1);
+    /// let endless = pool.spawn(std::future::pending::<()>()).await?;
+    /// assert!(Control::drain(&pool).unwrap_err().is_in_runtime());
+    /// endless.cancel();
+    /// pool.drain_async().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn is_in_runtime(&self) -> bool {
+        matches!(self.cause, Cause::InRuntime(_))
     }
 }
 
 impl fmt::Display for StillRunning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.from_inside {
-            f.write_str("a task cannot wait for its own pool to end: ")?;
+        match self.cause {
+            Cause::TimeOver => {}
+            Cause::FromInside => f.write_str("a task cannot wait for its own pool to end: ")?,
+            Cause::InRuntime(what) => {
+                let verb = match what {
+                    Ended::Tasks => "wait_idle_async",
+                    Ended::Workers => "drain_async",
+                };
+                write!(f, "the wait would block a thread of an async runtime, unlike `{verb}`: ")?;
+            }
         }
         let StillRunning { running, queued, permits, .. } = *self;
         let tasks = plural(running, "task runs", "tasks run");
@@ -194,6 +238,34 @@ impl Error for ReopenError {
             ReopenError::Thread(error) => Some(error),
             ReopenError::StillRunning(left) => Some(left),
             ReopenError::Open | ReopenError::RuntimeGone | ReopenError::Dropped => None,
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn told(running: usize, queued: usize, permits: usize, cause: Cause) -> String {
+        StillRunning { running, queued, permits, cause }.to_string()
+    }
+
+    #[test]
+    fn what_is_left_is_counted_in_words_that_agree() {
+        let one_each = "1 task runs, 1 is queued, 1 permit is held";
+        assert_eq!(told(1, 1, 1, Cause::TimeOver), one_each);
+        let several = "0 tasks run, 2 are queued, 3 permits are held";
+        assert_eq!(told(0, 2, 3, Cause::TimeOver), several);
+    }
+
+    #[test]
+    fn a_refused_wait_says_why_and_names_the_verb_that_is_not_refused() {
+        let inside = told(1, 0, 0, Cause::FromInside);
+        assert!(inside.starts_with("a task cannot wait for its own pool to end: 1 task runs"));
+        for (what, verb) in [(Ended::Tasks, "`wait_idle_async`"), (Ended::Workers, "`drain_async`")]
+        {
+            let message = told(1, 0, 0, Cause::InRuntime(what));
+            assert!(message.contains("async runtime") && message.contains(verb), "{message}");
         }
     }
 }

@@ -14,6 +14,7 @@ mod task;
 
 pub use any::Error;
 pub use build::BuildError;
+pub(crate) use ends::Cause;
 pub use ends::{ReopenError, StillRunning};
 pub(crate) use for_each::Failures;
 pub use for_each::{ForEachError, TaskError};

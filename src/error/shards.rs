@@ -12,7 +12,7 @@ use std::vec;
 /// ```
 /// use formic::{Balance, Multi, Pool};
 ///
-/// let multi = Multi::new(2, || Pool::new(1), Balance::RoundRobin);
+/// let multi = Multi::new(2, Balance::RoundRobin, || Pool::new(1));
 /// let error = multi.shard(2).unwrap_err();
 /// assert_eq!((error.index(), error.shards()), (2, 2));
 /// assert_eq!(error.to_string(), "there is no shard 2: the last one is shard 1");
@@ -33,7 +33,7 @@ impl NoSuchShard {
     /// ```
     /// use formic::{Balance, Multi, Pool};
     ///
-    /// let multi = Multi::new(2, || Pool::new(1), Balance::RoundRobin);
+    /// let multi = Multi::new(2, Balance::RoundRobin, || Pool::new(1));
     /// assert_eq!(multi.shard(7).unwrap_err().index(), 7);
     /// ```
     #[must_use]
@@ -48,7 +48,7 @@ impl NoSuchShard {
     /// ```
     /// use formic::{Balance, Multi, Pool};
     ///
-    /// let multi = Multi::new(2, || Pool::new(1), Balance::RoundRobin);
+    /// let multi = Multi::new(2, Balance::RoundRobin, || Pool::new(1));
     /// assert_eq!(multi.shard(7).unwrap_err().shards(), 2);
     /// ```
     #[must_use]
@@ -73,7 +73,7 @@ impl Error for NoSuchShard {}
 /// ```
 /// use formic::{Balance, Multi, Pool, ResizeError};
 ///
-/// let multi = Multi::new(2, || Pool::new(4), Balance::RoundRobin);
+/// let multi = Multi::new(2, Balance::RoundRobin, || Pool::new(4));
 /// let errors = multi.resize(0).unwrap_err();
 /// assert_eq!(errors.len(), 2);
 /// for (shard, error) in &errors {
@@ -106,7 +106,7 @@ impl<E> ShardErrors<E> {
     /// ```
     /// use formic::{Balance, Multi, Pool};
     ///
-    /// let multi = Multi::new(2, || Pool::new(1), Balance::RoundRobin);
+    /// let multi = Multi::new(2, Balance::RoundRobin, || Pool::new(1));
     /// assert_eq!(multi.resize(0).unwrap_err().len(), 2);
     /// ```
     #[must_use]
@@ -122,7 +122,7 @@ impl<E> ShardErrors<E> {
     /// ```
     /// use formic::{Balance, Multi, Pool};
     ///
-    /// let multi = Multi::new(2, || Pool::new(1), Balance::RoundRobin);
+    /// let multi = Multi::new(2, Balance::RoundRobin, || Pool::new(1));
     /// let errors = multi.resize(0).unwrap_err();
     /// let shards: Vec<usize> = errors.iter().map(|(shard, _)| *shard).collect();
     /// assert_eq!(shards, [0, 1]);

@@ -112,6 +112,9 @@ impl fmt::Display for JoinError {
         match self {
             JoinError::Cancelled => f.write_str("the task was cancelled"),
             JoinError::Panicked(panic) => panic.fmt(f),
+            JoinError::Refused(Refused::InRuntime) => {
+                f.write_str("the wait would block a thread of an async runtime, unlike `.await`")
+            }
             JoinError::Refused(reason) => reason.fmt(f),
         }
     }

@@ -21,7 +21,7 @@ use crate::error::Refused;
 /// ```
 /// use formic::{Balance, Multi, Pool};
 ///
-/// let multi = Multi::new(3, || Pool::new(1), Balance::RoundRobin);
+/// let multi = Multi::new(3, Balance::RoundRobin, || Pool::new(1));
 /// for _ in 0..6 {
 ///     multi.submit(|| ())?;
 /// }

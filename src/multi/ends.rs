@@ -1,9 +1,8 @@
-//! What is done with all shards together: their figures, their size and their ends.
-
-use std::time::{Duration, Instant};
+//! What is done with all shards together: their figures, their size and their ends. `wait` and `wait_async`
+//! have the waits that differ between threads and futures.
 
 use super::{Multi, Shard};
-use crate::control::{Control, deadline};
+use crate::control::Control;
 use crate::engine::Ended;
 use crate::error::{PrestartError, ReopenError, ResizeError, ShardErrors, StillRunning};
 use crate::stats::Stats;
@@ -22,7 +21,7 @@ impl<P: Shard> Multi<P> {
     /// ```
     /// use formic::{Balance, Multi, Pool};
     ///
-    /// let multi = Multi::new(2, || Pool::new(4), Balance::RoundRobin);
+    /// let multi = Multi::new(2, Balance::RoundRobin, || Pool::new(4));
     /// let stats = multi.stats();
     /// assert_eq!((stats.capacity, stats.busy), (8, 0));
     /// ```
@@ -43,7 +42,7 @@ impl<P: Shard> Multi<P> {
     /// ```
     /// use formic::{Balance, Multi, Pool};
     ///
-    /// let multi = Multi::new(2, || Pool::new(4), Balance::RoundRobin);
+    /// let multi = Multi::new(2, Balance::RoundRobin, || Pool::new(4));
     /// multi.shard(0)?.close();
     /// assert!(!multi.is_closed());
     /// multi.close();
@@ -71,7 +70,7 @@ impl<P: Shard> Multi<P> {
     /// ```
     /// use formic::{Balance, Multi, Pool};
     ///
-    /// let multi = Multi::new(2, || Pool::new(4), Balance::RoundRobin);
+    /// let multi = Multi::new(2, Balance::RoundRobin, || Pool::new(4));
     /// multi.resize(6)?;
     /// assert_eq!(multi.stats().capacity, 12);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -93,7 +92,7 @@ impl<P: Shard> Multi<P> {
     /// ```
     /// use formic::{Balance, Multi, Pool};
     ///
-    /// let multi = Multi::new(2, || Pool::new(4), Balance::RoundRobin);
+    /// let multi = Multi::new(2, Balance::RoundRobin, || Pool::new(4));
     /// multi.prestart(3)?;
     /// assert_eq!(multi.stats().workers, 6);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -105,43 +104,13 @@ impl<P: Shard> Multi<P> {
 
     // ---- Ends -----------------------------------------------------------------------------------
 
-    /// Waits until no accepted task is left in any shard. There was one instant at which that was
-    /// so, also if tasks submit to other shards. While tasks keep coming it may take long to find one.
-    ///
-    /// Blocks the thread: if the shards are pools of futures, a runtime's thread awaits
-    /// [`wait_idle_async`](Multi::wait_idle_async) instead.
+    /// Is ready when no accepted task is left in any shard. There was one instant at which that was so, also
+    /// if tasks submit to other shards. While tasks keep coming it may take long to find one. For any executor,
+    /// and shards of any kind.
     ///
     /// # Errors
     ///
-    /// At once, if called by a task of a shard: it would wait for itself. The error names that shard.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use formic::{Balance, Multi, Pool};
-    ///
-    /// let multi = Multi::new(2, || Pool::new(1), Balance::RoundRobin);
-    /// multi.submit(|| ())?;
-    /// multi.wait_idle()?;
-    /// assert_eq!(multi.stats().completed, 1);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[doc(alias = "WaitAll")]
-    pub fn wait_idle(&self) -> Result<(), ShardErrors<StillRunning>> {
-        self.check_outside(Ended::Tasks)?;
-        loop {
-            self.each(Control::wait_idle)?;
-            if self.is_idle() {
-                return Ok(());
-            }
-        }
-    }
-
-    /// [`wait_idle`](Multi::wait_idle) as a future, for any executor.
-    ///
-    /// # Errors
-    ///
-    /// As [`wait_idle`](Multi::wait_idle).
+    /// At once, if a task of a shard awaits this: it would wait for itself. The error names that shard.
     ///
     /// # Examples
     ///
@@ -150,7 +119,7 @@ impl<P: Shard> Multi<P> {
     ///
     /// # #[tokio::main]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let multi = Multi::new(2, || Pool::new(1), Balance::RoundRobin);
+    /// let multi = Multi::new(2, Balance::RoundRobin, || Pool::new(1));
     /// multi.try_submit(|| ())?;
     /// multi.wait_idle_async().await?;
     /// assert_eq!(multi.stats().completed, 1);
@@ -178,7 +147,7 @@ impl<P: Shard> Multi<P> {
     /// ```
     /// use formic::{Balance, Multi, Pool, Refused};
     ///
-    /// let multi = Multi::new(2, || Pool::new(1), Balance::RoundRobin);
+    /// let multi = Multi::new(2, Balance::RoundRobin, || Pool::new(1));
     /// multi.close();
     /// assert_eq!(multi.submit(|| ()).unwrap_err().reason(), Refused::Closed);
     /// ```
@@ -187,74 +156,14 @@ impl<P: Shard> Multi<P> {
         self.shards().iter().for_each(|shard| shard.close());
     }
 
-    /// Closes every shard, and waits until everything accepted has run and every worker's thread has
-    /// been joined. The shards end side by side.
-    ///
-    /// Blocks the thread: if the shards are pools of futures, a runtime's thread awaits
-    /// [`drain_async`](Multi::drain_async) instead.
+    /// Closes every shard, and is ready when everything accepted has run and no worker is left. The shards
+    /// are closed when the future is first polled, and end side by side. Dropped, it waits no longer, and the
+    /// shards stay closed. For any executor, and shards of any kind.
     ///
     /// # Errors
     ///
-    /// At once, if called by a task of a shard: it would wait for itself. The error names that shard,
-    /// and nothing has been closed.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use formic::{Balance, Multi, Pool};
-    ///
-    /// let multi = Multi::new(2, || Pool::new(2), Balance::RoundRobin);
-    /// for _ in 0..100 {
-    ///     multi.submit(|| ())?;
-    /// }
-    /// multi.drain()?;
-    /// assert_eq!((multi.stats().completed, multi.stats().workers), (100, 0));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[doc(alias = "Release")]
-    pub fn drain(&self) -> Result<(), ShardErrors<StillRunning>> {
-        self.drain_until(None)
-    }
-
-    /// As [`drain`](Multi::drain), for up to `time`, which is one for all shards. May be called again.
-    ///
-    /// Blocks the thread: if the shards are pools of futures, a runtime's thread awaits
-    /// [`drain_async`](Multi::drain_async) instead, with a timeout around it.
-    ///
-    /// # Errors
-    ///
-    /// Every shard that was not at its end when the time was over, and what was left in it; also, at
-    /// once, as [`drain`](Multi::drain).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use formic::{Balance, Multi, Pool};
-    /// use std::sync::mpsc;
-    /// use std::time::Duration;
-    ///
-    /// let multi = Multi::new(3, || Pool::new(1), Balance::RoundRobin);
-    /// let (open, door) = mpsc::channel::<()>();
-    /// multi.shard(1)?.submit(move || drop(door.recv()))?;
-    /// for (shard, left) in multi.drain_timeout(Duration::from_millis(5)).unwrap_err() {
-    ///     assert_eq!((shard, left.running() + left.queued()), (1, 1));
-    /// }
-    /// drop(open);
-    /// multi.drain()?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[doc(alias = "ReleaseTimeout")]
-    #[doc(alias = "ReleaseContext")]
-    pub fn drain_timeout(&self, time: Duration) -> Result<(), ShardErrors<StillRunning>> {
-        self.drain_until(deadline(time))
-    }
-
-    /// [`drain`](Multi::drain) as a future, for any executor. The shards are closed when the future is
-    /// first polled. Dropped, it waits no longer, and the shards stay closed.
-    ///
-    /// # Errors
-    ///
-    /// As [`drain`](Multi::drain).
+    /// At once, if a task of a shard awaits this: it would wait for itself. The error names that shard, and no
+    /// shard is closed.
     ///
     /// # Examples
     ///
@@ -263,7 +172,7 @@ impl<P: Shard> Multi<P> {
     ///
     /// # #[tokio::main]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let multi = Multi::new(2, || Pool::new(1), Balance::RoundRobin);
+    /// let multi = Multi::new(2, Balance::RoundRobin, || Pool::new(1));
     /// multi.drain_async().await?;
     /// assert_eq!(multi.stats().workers, 0);
     /// # Ok(())
@@ -279,13 +188,6 @@ impl<P: Shard> Multi<P> {
         ShardErrors::check(errors)
     }
 
-    /// Closing starts every shard's end, so to wait for one after the other is to wait for all.
-    fn drain_until(&self, deadline: Option<Instant>) -> Result<(), ShardErrors<StillRunning>> {
-        self.check_outside(Ended::Workers)?;
-        self.close();
-        self.each(|shard| shard.drain_until(deadline))
-    }
-
     /// Drops every task of any shard that has not been started, and says how many.
     ///
     /// # Examples
@@ -293,7 +195,7 @@ impl<P: Shard> Multi<P> {
     /// ```
     /// use formic::{Balance, Multi, Pool};
     ///
-    /// let multi = Multi::new(2, || Pool::new(1), Balance::RoundRobin);
+    /// let multi = Multi::new(2, Balance::RoundRobin, || Pool::new(1));
     /// for _ in 0..100 {
     ///     multi.submit(|| ())?;
     /// }
@@ -319,7 +221,7 @@ impl<P: Shard> Multi<P> {
     /// ```
     /// use formic::{Balance, Multi, Pool};
     ///
-    /// let multi = Multi::new(2, || Pool::new(1), Balance::RoundRobin);
+    /// let multi = Multi::new(2, Balance::RoundRobin, || Pool::new(1));
     /// multi.drain()?;
     /// multi.reopen()?;
     /// multi.submit(|| ())?;
@@ -341,7 +243,7 @@ impl<P: Shard> Multi<P> {
     }
 
     /// Does something with every shard, and collects what went wrong.
-    fn each<E>(
+    pub(super) fn each<E>(
         &self,
         mut act: impl FnMut(&Control) -> Result<(), E>,
     ) -> Result<(), ShardErrors<E>> {
@@ -350,7 +252,7 @@ impl<P: Shard> Multi<P> {
         ShardErrors::check(errors.collect())
     }
 
-    fn check_outside(&self, what: Ended) -> Result<(), ShardErrors<StillRunning>> {
+    pub(super) fn check_outside(&self, what: Ended) -> Result<(), ShardErrors<StillRunning>> {
         self.each(|shard| shard.check_outside(what))
     }
 
@@ -359,7 +261,7 @@ impl<P: Shard> Multi<P> {
     /// The shards are read one after another, so a task could move before the eye: out of a shard that
     /// is read later, into one that was read before. That shard would have accepted it. So each is
     /// read twice, and if none has accepted anything in between, all were idle between the rounds.
-    fn is_idle(&self) -> bool {
+    pub(super) fn is_idle(&self) -> bool {
         let round = || -> Option<Vec<u64>> {
             let accepted =
                 |stats: Stats| (stats.queued + stats.busy == 0).then_some(stats.accepted);

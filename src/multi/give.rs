@@ -191,7 +191,7 @@ impl Multi<Pool> {
     /// ```
     /// use formic::{Balance, Multi, Pool};
     ///
-    /// let multi = Multi::new(2, || Pool::new(2), Balance::RoundRobin);
+    /// let multi = Multi::new(2, Balance::RoundRobin, || Pool::new(2));
     /// multi.submit(|| println!("hello from some shard"))?;
     /// multi.drain()?;
     /// assert_eq!(multi.stats().completed, 1);
@@ -215,7 +215,7 @@ impl Multi<Pool> {
     /// use formic::{Balance, Multi, Pool, Refused};
     ///
     /// let make = || Pool::builder().workers(1).queue(0).build();
-    /// let multi = Multi::try_new(2, make, Balance::RoundRobin)?;
+    /// let multi = Multi::try_new(2, Balance::RoundRobin, make)?;
     /// let _both = (multi.shard(0)?.admit()?, multi.shard(1)?.admit()?);
     /// let error = multi.try_submit(|| ()).unwrap_err();
     /// assert_eq!(error.reason(), Refused::Full);
@@ -238,7 +238,7 @@ impl Multi<Pool> {
     /// ```
     /// use formic::{Balance, Multi, Pool};
     ///
-    /// let multi = Multi::new(2, || Pool::new(2), Balance::PowerOfTwo);
+    /// let multi = Multi::new(2, Balance::PowerOfTwo, || Pool::new(2));
     /// assert_eq!(multi.spawn(|| 6 * 7)?.join()?, 42);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -262,7 +262,7 @@ impl Multi<Pool> {
     /// ```
     /// use formic::{Balance, Multi, Pool};
     ///
-    /// let multi = Multi::new(2, || Pool::new(2), Balance::LeastLoaded);
+    /// let multi = Multi::new(2, Balance::LeastLoaded, || Pool::new(2));
     /// assert_eq!(multi.try_spawn(|| "done")?.join()?, "done");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -289,7 +289,7 @@ impl<T: Send + 'static, R: Send + 'static> Multi<FnPool<T, R>> {
     /// ```
     /// use formic::{Balance, FnPool, Multi};
     ///
-    /// let multi = Multi::new(2, || FnPool::new(2, |n: u32| println!("{n}")), Balance::RoundRobin);
+    /// let multi = Multi::new(2, Balance::RoundRobin, || FnPool::new(2, |n: u32| println!("{n}")));
     /// multi.submit(7)?;
     /// multi.drain()?;
     /// assert_eq!(multi.stats().completed, 1);
@@ -313,7 +313,7 @@ impl<T: Send + 'static, R: Send + 'static> Multi<FnPool<T, R>> {
     /// ```
     /// use formic::{Balance, FnPool, Multi, Refused};
     ///
-    /// let multi = Multi::new(2, || FnPool::new(2, |n: u32| n + 1), Balance::RoundRobin);
+    /// let multi = Multi::new(2, Balance::RoundRobin, || FnPool::new(2, |n: u32| n + 1));
     /// multi.try_submit(7)?;
     /// multi.drain()?;
     /// let error = multi.try_submit(8).unwrap_err();
@@ -337,7 +337,7 @@ impl<T: Send + 'static, R: Send + 'static> Multi<FnPool<T, R>> {
     /// ```
     /// use formic::{Balance, FnPool, Multi};
     ///
-    /// let multi = Multi::new(2, || FnPool::new(2, |n: u32| n + 1), Balance::RoundRobin);
+    /// let multi = Multi::new(2, Balance::RoundRobin, || FnPool::new(2, |n: u32| n + 1));
     /// assert_eq!(multi.spawn(7)?.join()?, 8);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -357,7 +357,7 @@ impl<T: Send + 'static, R: Send + 'static> Multi<FnPool<T, R>> {
     /// ```
     /// use formic::{Balance, FnPool, Multi};
     ///
-    /// let multi = Multi::new(2, || FnPool::new(2, |n: u32| n + 1), Balance::RoundRobin);
+    /// let multi = Multi::new(2, Balance::RoundRobin, || FnPool::new(2, |n: u32| n + 1));
     /// assert_eq!(multi.try_spawn(7)?.join()?, 8);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -3,13 +3,11 @@
 use std::future::Future;
 use std::panic::Location;
 
-use tokio::runtime::Handle;
-
 use super::Multi;
 use super::give::{IfFull, Spawn, Submit};
 use super::pack::{Signed, into_parts, unsign};
 use crate::async_pool::{AsyncFnPool, AsyncPool, calls, futures};
-use crate::error::{Refused, SubmitError};
+use crate::error::SubmitError;
 use crate::handle::JoinHandle;
 
 /// A pool of futures has drivers on a runtime, which one pool keeps busy as well as several do. So
@@ -36,11 +34,11 @@ impl Multi<AsyncPool> {
     ///
     /// # #[tokio::main]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let multi = Multi::new(2, || AsyncPool::new(1000), Balance::RoundRobin);
+    /// let multi = Multi::new(2, Balance::RoundRobin, || AsyncPool::new(1000));
     /// for _ in 0..100 {
     ///     multi.submit(async { tokio::task::yield_now().await }).await?;
     /// }
-    /// multi.drain_async().await?; // not `drain`, which would block the runtime
+    /// multi.drain().await?;
     /// assert_eq!(multi.stats().completed, 100);
     /// # Ok(())
     /// # }
@@ -73,7 +71,7 @@ impl Multi<AsyncPool> {
     /// # #[tokio::main]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let make = || AsyncPool::builder().workers(1).queue(0).build();
-    /// let multi = Multi::try_new(2, make, Balance::RoundRobin)?;
+    /// let multi = Multi::try_new(2, Balance::RoundRobin, make)?;
     /// multi.try_submit(pending())?;
     /// multi.try_submit(pending())?;
     /// let error = multi.try_submit(pending()).unwrap_err();
@@ -90,11 +88,12 @@ impl Multi<AsyncPool> {
         self.give::<Submit, _>(job, IfFull::Refuse).map_err(back)
     }
 
-    /// As `submit`, from a thread that is in no runtime, which is blocked while it waits.
+    /// As `submit`, and blocks the thread while it waits. Async code awaits `submit` instead.
     ///
     /// # Errors
     ///
-    /// As `submit`, and `InRuntime` on a thread that is in a runtime.
+    /// As `submit`, and `InRuntime` if the call would have to wait on a thread that polls for a tokio
+    /// runtime: see [`AsyncPool::blocking_submit`].
     ///
     /// # Examples
     ///
@@ -103,9 +102,9 @@ impl Multi<AsyncPool> {
     ///
     /// let runtime = tokio::runtime::Builder::new_multi_thread().build()?;
     /// let make = || AsyncPool::builder().runtime(runtime.handle().clone()).build();
-    /// let multi = Multi::try_new(2, make, Balance::RoundRobin)?;
+    /// let multi = Multi::try_new(2, Balance::RoundRobin, make)?;
     /// multi.blocking_submit(async {})?;
-    /// multi.drain()?; // no thread of the runtime waits here
+    /// runtime.block_on(multi.drain())?;
     /// assert_eq!(multi.stats().completed, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -114,9 +113,6 @@ impl Multi<AsyncPool> {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        if Handle::try_current().is_ok() {
-            return Err(SubmitError::new(future, Refused::InRuntime));
-        }
         let job = futures::Job::bare(future, Location::caller());
         self.give::<Submit, _>(job, IfFull::AsBuilt).map_err(back)
     }
@@ -134,7 +130,7 @@ impl Multi<AsyncPool> {
     ///
     /// # #[tokio::main]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let multi = Multi::new(2, || AsyncPool::new(10), Balance::PowerOfTwo);
+    /// let multi = Multi::new(2, Balance::PowerOfTwo, || AsyncPool::new(10));
     /// let answer = multi.spawn(async { 6 * 7 }).await?;
     /// assert_eq!(answer.await?, 42);
     /// # Ok(())
@@ -166,7 +162,7 @@ impl Multi<AsyncPool> {
     ///
     /// # #[tokio::main]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let multi = Multi::new(2, || AsyncPool::new(10), Balance::LeastLoaded);
+    /// let multi = Multi::new(2, Balance::LeastLoaded, || AsyncPool::new(10));
     /// assert_eq!(multi.try_spawn(async { "done" })?.await?, "done");
     /// # Ok(())
     /// # }
@@ -206,9 +202,9 @@ impl<T: Send + 'static, R: Send + 'static> Multi<AsyncFnPool<T, R>> {
     /// # #[tokio::main]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let make = || AsyncFnPool::new(100, |number: u32| async move { println!("{number}") });
-    /// let multi = Multi::new(2, make, Balance::RoundRobin);
+    /// let multi = Multi::new(2, Balance::RoundRobin, make);
     /// multi.submit(7).await?;
-    /// multi.drain_async().await?;
+    /// multi.drain().await?;
     /// assert_eq!(multi.stats().completed, 1);
     /// # Ok(())
     /// # }
@@ -237,9 +233,9 @@ impl<T: Send + 'static, R: Send + 'static> Multi<AsyncFnPool<T, R>> {
     /// # #[tokio::main]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let make = || AsyncFnPool::new(100, |number: u32| async move { number + 1 });
-    /// let multi = Multi::new(2, make, Balance::RoundRobin);
+    /// let multi = Multi::new(2, Balance::RoundRobin, make);
     /// multi.try_submit(7)?;
-    /// multi.drain_async().await?;
+    /// multi.drain().await?;
     /// let error = multi.try_submit(8).unwrap_err();
     /// assert_eq!((error.reason(), error.into_task()), (Refused::Closed, 8));
     /// # Ok(())
@@ -251,11 +247,12 @@ impl<T: Send + 'static, R: Send + 'static> Multi<AsyncFnPool<T, R>> {
         argument_back(self.give::<Submit, _>(job, IfFull::Refuse))
     }
 
-    /// As `submit`, from a thread that is in no runtime, which is blocked while it waits.
+    /// As `submit`, and blocks the thread while it waits. Async code awaits `submit` instead.
     ///
     /// # Errors
     ///
-    /// As `submit`, and `InRuntime` on a thread that is in a runtime.
+    /// As `submit`, and `InRuntime` if the call would have to wait on a thread that polls for a tokio
+    /// runtime: see [`AsyncPool::blocking_submit`].
     ///
     /// # Examples
     ///
@@ -267,17 +264,14 @@ impl<T: Send + 'static, R: Send + 'static> Multi<AsyncFnPool<T, R>> {
     ///     let builder = AsyncFnPool::builder().runtime(runtime.handle().clone());
     ///     builder.build(|number: u32| async move { println!("{number}") })
     /// };
-    /// let multi = Multi::try_new(2, make, Balance::RoundRobin)?;
+    /// let multi = Multi::try_new(2, Balance::RoundRobin, make)?;
     /// multi.blocking_submit(7)?;
-    /// multi.drain()?;
+    /// runtime.block_on(multi.drain())?;
     /// assert_eq!(multi.stats().completed, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[track_caller]
     pub fn blocking_submit(&self, argument: T) -> Result<(), SubmitError<T>> {
-        if Handle::try_current().is_ok() {
-            return Err(SubmitError::new(argument, Refused::InRuntime));
-        }
         let job = calls::Job::Bare(argument, Location::caller());
         argument_back(self.give::<Submit, _>(job, IfFull::AsBuilt))
     }
@@ -296,7 +290,7 @@ impl<T: Send + 'static, R: Send + 'static> Multi<AsyncFnPool<T, R>> {
     /// # #[tokio::main]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let make = || AsyncFnPool::new(100, |number: u32| async move { number + 1 });
-    /// let multi = Multi::new(2, make, Balance::RoundRobin);
+    /// let multi = Multi::new(2, Balance::RoundRobin, make);
     /// assert_eq!(multi.spawn(7).await?.await?, 8);
     /// # Ok(())
     /// # }
@@ -324,7 +318,7 @@ impl<T: Send + 'static, R: Send + 'static> Multi<AsyncFnPool<T, R>> {
     /// # #[tokio::main]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let make = || AsyncFnPool::new(100, |number: u32| async move { number + 1 });
-    /// let multi = Multi::new(2, make, Balance::RoundRobin);
+    /// let multi = Multi::new(2, Balance::RoundRobin, make);
     /// assert_eq!(multi.try_spawn(7)?.await?, 8);
     /// # Ok(())
     /// # }

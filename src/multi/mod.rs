@@ -7,6 +7,9 @@ mod give; // .. and how it gets there, or to another one
 mod give_async; // .. if it is a future
 #[cfg(feature = "tokio")]
 mod pack; // .. and how such a one waits
+mod wait; // how a thread waits for the ends
+#[cfg(feature = "tokio")]
+mod wait_async; // .. and how a future does
 
 use std::fmt;
 use std::ops::Deref;
@@ -39,7 +42,7 @@ pub use balance::Balance;
 /// ```
 /// use formic::{Balance, Multi, Pool};
 ///
-/// let multi = Multi::new(2, || Pool::new(4), Balance::LeastLoaded);
+/// let multi = Multi::new(2, Balance::LeastLoaded, || Pool::new(4));
 /// for number in 0..100 {
 ///     multi.submit(move || drop(number))?;
 /// }
@@ -55,15 +58,15 @@ pub use balance::Balance;
 /// ```
 /// use formic::{Balance, FnPool, Multi};
 ///
-/// let squares = Multi::new(2, || FnPool::new(4, |n: u64| n * n), Balance::RoundRobin);
+/// let squares = Multi::new(2, Balance::RoundRobin, || FnPool::new(4, |n: u64| n * n));
 /// assert_eq!(squares.spawn(12)?.join()?, 144);
 /// assert_eq!(squares.next().call(5)?, 25); // what the shard itself can do
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Shards may be pools of futures (feature `tokio`): then `submit` and `spawn` are awaited. Whatever
-/// else waits here blocks its thread, so inside a runtime use [`drain_async`](Multi::drain_async) and
-/// [`wait_idle_async`](Multi::wait_idle_async).
+/// Shards may be pools of futures (feature `tokio`): then `submit`, `spawn`, `wait_idle`, `drain` and
+/// `drain_timeout` are awaited. [`wait_idle_async`](Multi::wait_idle_async) and
+/// [`drain_async`](Multi::drain_async) are awaited whatever the shards are.
 #[doc(alias = "MultiPool")]
 #[doc(alias = "MultiPoolWithFunc")]
 #[doc(alias = "MultiPoolWithFuncGeneric")]
@@ -90,7 +93,7 @@ struct Shared<P> {
 ///     multi.shards().iter().map(|shard| shard.busy()).max().unwrap_or(0)
 /// }
 ///
-/// let multi = Multi::new(2, || Pool::new(4), Balance::RoundRobin);
+/// let multi = Multi::new(2, Balance::RoundRobin, || Pool::new(4));
 /// assert_eq!(busiest(&multi), 0);
 /// ```
 pub trait Shard: Deref<Target = Control> + sealed::Sealed {}
@@ -114,7 +117,7 @@ impl<T: Send + 'static, R: Send + 'static> sealed::Sealed for AsyncFnPool<T, R> 
 impl<T: Send + 'static, R: Send + 'static> Shard for AsyncFnPool<T, R> {}
 
 impl<P: Shard> Multi<P> {
-    /// Makes as many shards as `shards` says, by calling `make` for each.
+    /// Makes as many shards as `shards` says, by calling `make` for each. `balance` chooses between them.
     ///
     /// # Panics
     ///
@@ -125,15 +128,15 @@ impl<P: Shard> Multi<P> {
     /// ```
     /// use formic::{Balance, Multi, Pool};
     ///
-    /// let multi = Multi::new(4, || Pool::new(2), Balance::PowerOfTwo);
+    /// let multi = Multi::new(4, Balance::PowerOfTwo, || Pool::new(2));
     /// assert_eq!((multi.shards().len(), multi.stats().capacity), (4, 8));
     /// ```
     #[must_use]
     #[track_caller]
     #[doc(alias = "NewMultiPool")]
     #[doc(alias = "NewMultiPoolWithFunc")]
-    pub fn new(shards: usize, mut make: impl FnMut() -> P, balance: Balance) -> Self {
-        match Multi::try_new(shards, || Ok(make()), balance) {
+    pub fn new(shards: usize, balance: Balance, mut make: impl FnMut() -> P) -> Self {
+        match Multi::try_new(shards, balance, || Ok(make())) {
             Ok(multi) => multi,
             Err(error) => panic!("{error}"),
         }
@@ -154,17 +157,17 @@ impl<P: Shard> Multi<P> {
     ///
     /// let mut names = (0..).map(|shard| format!("shard-{shard}"));
     /// let make = || Pool::builder().workers(2).name(names.next().unwrap_or_default()).build();
-    /// let multi = Multi::try_new(3, make, Balance::RoundRobin)?;
+    /// let multi = Multi::try_new(3, Balance::RoundRobin, make)?;
     /// assert_eq!(multi.shards().len(), 3);
     ///
-    /// let none = Multi::try_new(0, || Pool::builder().build(), Balance::RoundRobin);
+    /// let none = Multi::try_new(0, Balance::RoundRobin, || Pool::builder().build());
     /// assert_eq!(none.unwrap_err().setting(), Some("shards"));
     /// # Ok::<(), BuildError>(())
     /// ```
     pub fn try_new(
         shards: usize,
-        mut make: impl FnMut() -> Result<P, BuildError>,
         balance: Balance,
+        mut make: impl FnMut() -> Result<P, BuildError>,
     ) -> Result<Self, BuildError> {
         if shards == 0 {
             return Err(BuildError::of("shards", "0 shards cannot run anything"));
@@ -183,7 +186,7 @@ impl<P: Shard> Multi<P> {
     /// ```
     /// use formic::{Balance, Multi, Pool};
     ///
-    /// let multi = Multi::new(2, || Pool::new(1), Balance::RoundRobin);
+    /// let multi = Multi::new(2, Balance::RoundRobin, || Pool::new(1));
     /// let permit = multi.next().admit()?;
     /// permit.submit(|| ());
     /// multi.drain()?;
@@ -202,7 +205,7 @@ impl<P: Shard> Multi<P> {
     /// ```
     /// use formic::{Balance, Multi, Pool};
     ///
-    /// let multi = Multi::new(2, || Pool::new(1), Balance::RoundRobin);
+    /// let multi = Multi::new(2, Balance::RoundRobin, || Pool::new(1));
     /// for (number, shard) in multi.shards().iter().enumerate() {
     ///     println!("shard {number}: {:?}", shard.stats());
     ///     assert_eq!(shard.capacity(), 1);
@@ -226,7 +229,7 @@ impl<P: Shard> Multi<P> {
     /// ```
     /// use formic::{Balance, Multi, Pool};
     ///
-    /// let multi = Multi::new(2, || Pool::new(4), Balance::RoundRobin);
+    /// let multi = Multi::new(2, Balance::RoundRobin, || Pool::new(4));
     /// multi.shard(1)?.resize(8)?;
     /// assert_eq!((multi.shard(0)?.capacity(), multi.shard(1)?.capacity()), (4, 8));
     /// assert!(multi.shard(2).is_err());
@@ -247,7 +250,7 @@ impl<P: Shard> Multi<P> {
     /// ```
     /// use formic::{Balance, Multi, Pool};
     ///
-    /// let multi = Multi::new(2, || Pool::new(1), Balance::LeastLoaded);
+    /// let multi = Multi::new(2, Balance::LeastLoaded, || Pool::new(1));
     /// assert_eq!(multi.balance(), Balance::LeastLoaded);
     /// ```
     #[must_use]

@@ -117,7 +117,7 @@ impl Kind for AsyncFnPool<Job, ()> {
 
 impl Kind for Multi<AsyncPool> {
     fn build(plan: &Plan) -> Self {
-        Multi::new(Self::SHARDS, || AsyncPool::build(plan), Balance::LeastLoaded)
+        Multi::new(Self::SHARDS, Balance::LeastLoaded, || AsyncPool::build(plan))
     }
     futures!();
     waits!();
@@ -126,7 +126,7 @@ impl Kind for Multi<AsyncPool> {
 
 impl Kind for Multi<AsyncFnPool<Job, ()>> {
     fn build(plan: &Plan) -> Self {
-        Multi::new(Self::SHARDS, || AsyncFnPool::build(plan), Balance::PowerOfTwo)
+        Multi::new(Self::SHARDS, Balance::PowerOfTwo, || AsyncFnPool::build(plan))
     }
     futures!();
     waits!();

@@ -266,7 +266,7 @@ impl Kind for WithState {
 
 impl Kind for Multi<Pool> {
     fn build(plan: &Plan) -> Self {
-        Multi::new(Self::SHARDS, || Pool::build(plan), Balance::LeastLoaded)
+        Multi::new(Self::SHARDS, Balance::LeastLoaded, || Pool::build(plan))
     }
     closures!();
     blocking_waits!(Self);
@@ -275,7 +275,7 @@ impl Kind for Multi<Pool> {
 
 impl Kind for Multi<FnPool<Job, ()>> {
     fn build(plan: &Plan) -> Self {
-        Multi::new(Self::SHARDS, || FnPool::build(plan), Balance::RoundRobin)
+        Multi::new(Self::SHARDS, Balance::RoundRobin, || FnPool::build(plan))
     }
     arguments!();
     blocking_waits!(Self);

@@ -55,7 +55,7 @@ async fn fn_pool() -> Result<()> {
 }
 
 async fn multi() -> Result<()> {
-    let multi = Multi::try_new(2, || AsyncPool::builder().workers(1).build(), Balance::default())?;
+    let multi = Multi::try_new(2, Balance::default(), || AsyncPool::builder().workers(1).build())?;
     multi.submit(quiet()).await?;
     multi.try_submit(quiet())?;
     assert_eq!(multi.spawn(boxed()).await?.await?, 7);
@@ -68,7 +68,7 @@ async fn multi() -> Result<()> {
 
 async fn multi_of_functions() -> Result<()> {
     let function = |cell: Cell<u32>| async move { cell.get() };
-    let multi = Multi::new(2, || AsyncFnPool::new(1, function), Balance::RoundRobin);
+    let multi = Multi::new(2, Balance::RoundRobin, || AsyncFnPool::new(1, function));
     multi.submit(Cell::new(1)).await?;
     multi.try_submit(Cell::new(1))?;
     multi.spawn(Cell::new(1)).await?.await?;
@@ -112,7 +112,7 @@ fn blocking() -> Result<()> {
     let function = |cell: Cell<u32>| async move { cell.get() };
     AsyncFnPool::builder().runtime(handle()).build(function)?.blocking_submit(Cell::new(7))?;
     let make = || AsyncPool::builder().runtime(handle()).build();
-    Multi::try_new(1, make, Balance::default())?.blocking_submit(quiet())?;
+    Multi::try_new(1, Balance::default(), make)?.blocking_submit(quiet())?;
     runtime.block_on(pool.drain())?;
     Ok(())
 }

@@ -77,7 +77,7 @@ fn fn_pool() -> Result<()> {
 }
 
 fn multi() -> Result<()> {
-    let multi = Multi::try_new(2, || Pool::builder().workers(1).build(), Balance::default())?;
+    let multi = Multi::try_new(2, Balance::default(), || Pool::builder().workers(1).build())?;
     multi.submit(not_sync())?;
     multi.try_submit(not_sync())?;
     multi.spawn(not_sync())?.join()?;
@@ -93,7 +93,7 @@ fn multi() -> Result<()> {
 }
 
 fn multi_of_functions() -> Result<()> {
-    let multi = Multi::new(2, || FnPool::new(1, |cell: Cell<u32>| cell.get()), Balance::RoundRobin);
+    let multi = Multi::new(2, Balance::RoundRobin, || FnPool::new(1, |cell: Cell<u32>| cell.get()));
     multi.submit(Cell::new(1))?;
     multi.try_submit(Cell::new(1))?;
     multi.spawn(Cell::new(1))?.join()?;

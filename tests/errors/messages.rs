@@ -140,7 +140,7 @@ fn build_errors() -> Vec<AnyError> {
     ];
     let refused = builders.into_iter().map(|builder| builder.build().unwrap_err());
     let mut errors: Vec<AnyError> = refused.map(AnyError::from).collect();
-    let none = Multi::try_new(0, || Pool::builder().build(), Balance::RoundRobin);
+    let none = Multi::try_new(0, Balance::RoundRobin, || Pool::builder().build());
     errors.push(Box::new(none.unwrap_err()));
     errors.push(Box::new(BuildError::Thread(no_thread())));
     errors.push(Box::new(BuildError::GlobalExists));
@@ -167,7 +167,7 @@ fn sizes_and_ends() -> Vec<AnyError> {
 }
 
 fn shards_and_semaphores() -> Vec<AnyError> {
-    let multi = Multi::new(2, || Pool::new(1), Balance::RoundRobin);
+    let multi = Multi::new(2, Balance::RoundRobin, || Pool::new(1));
     let open = multi.reopen().unwrap_err();
     let permit = multi.shard(0).unwrap().admit().unwrap();
     multi.close();
@@ -210,7 +210,7 @@ fn the_error_of_the_operating_system_is_the_source() {
 
 #[test]
 fn a_shard_that_has_not_ended_says_what_is_left_of_it_in_the_source() {
-    let multi = Multi::new(2, || Pool::new(1), Balance::RoundRobin);
+    let multi = Multi::new(2, Balance::RoundRobin, || Pool::new(1));
     let permit = multi.shard(1).unwrap().admit().unwrap();
     multi.shard(1).unwrap().close();
     let chain = chain(&multi.reopen().unwrap_err());

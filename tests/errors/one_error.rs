@@ -30,7 +30,7 @@ fn verbs() -> Result<(), Error> {
     pool.reopen()?;
     let squares = FnPool::new(1, |n: u64| n * n);
     assert_eq!(squares.call_timeout(3, PATIENCE)?, 9);
-    let multi = Multi::try_new(2, || Pool::builder().workers(1).build(), Balance::default())?;
+    let multi = Multi::try_new(2, Balance::default(), || Pool::builder().workers(1).build())?;
     multi.shard(0)?.submit(|| ())?;
     multi.resize(2)?;
     multi.prestart(1)?;
@@ -103,7 +103,7 @@ fn an_error_of_settings_and_ends_is_kept_as_it_was() {
 
 #[test]
 fn errors_of_shards_keep_their_numbers() {
-    let multi = Multi::new(2, || Pool::new(1), Balance::RoundRobin);
+    let multi = Multi::new(2, Balance::RoundRobin, || Pool::new(1));
     assert!(matches!(failed(multi.shard(7)), Error::NoSuchShard(error) if error.index() == 7));
     multi.shard(1).unwrap().drain().unwrap();
     let Error::Shards(errors) = failed(multi.reopen()) else { panic!("one is open") };
@@ -114,7 +114,7 @@ fn errors_of_shards_keep_their_numbers() {
 
 fn samples() -> Vec<Error> {
     let io = || std::io::Error::other("the limit of threads is reached");
-    let multi = Multi::new(2, || Pool::new(1), Balance::RoundRobin);
+    let multi = Multi::new(2, Balance::RoundRobin, || Pool::new(1));
     vec![
         Refused::Full.into(),
         Error::TimedOut,
@@ -134,7 +134,7 @@ fn samples() -> Vec<Error> {
 #[test]
 fn the_message_is_that_of_the_error_it_stands_for() {
     samples().iter().for_each(|error| assert_well_formed(error));
-    let multi = Multi::new(2, || Pool::new(1), Balance::RoundRobin);
+    let multi = Multi::new(2, Balance::RoundRobin, || Pool::new(1));
     let shards = multi.resize(0).unwrap_err();
     assert_eq!(Error::from(shards.clone()).to_string(), shards.to_string());
 }

@@ -73,7 +73,7 @@ impl FormicMulti {
     pub(crate) fn halves(params: &Params) -> Result<Self, Failure> {
         let half = params.workers.div_ceil(SHARDS);
         let pool = || Pool::builder().workers(half).build();
-        Multi::try_new(SHARDS, pool, Balance::RoundRobin).map(Self).map_err(Failure::new)
+        Multi::try_new(SHARDS, Balance::RoundRobin, pool).map(Self).map_err(Failure::new)
     }
 }
 

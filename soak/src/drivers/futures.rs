@@ -187,15 +187,12 @@ fn submit_and_block(site: &Site, mut random: Random) -> Random {
     }
     match block_on(Arc::clone(&site.host).spawn(errand)) {
         Err(refused) => site.note(Err(refused), site.host.fair()),
-        Ok(handle) => {
-            let outcome = match handle.join_timeout(random.micros(2000)) {
-                Ok(outcome) => outcome,
-                Err(handle) => {
-                    site.note_halt();
-                    handle.cancel();
-                    handle.join()
-                }
-            };
+        Ok(mut handle) => {
+            let outcome = handle.join_timeout(random.micros(2000)).unwrap_or_else(|| {
+                site.note_halt();
+                handle.cancel();
+                handle.join()
+            });
             site.books.outcome(number, outcome.as_ref().copied());
         }
     }

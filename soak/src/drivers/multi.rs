@@ -39,10 +39,10 @@ fn build(
     let mut floor = || floors.next().cloned().unwrap_or_default();
     if plan.kind == Kind::MultiFn {
         let make = || fn_pool::build(plan, &floor(), states);
-        return Ok(Arc::new(OnFnShards(Multi::try_new(plan.shards, make, balance)?, settings)));
+        return Ok(Arc::new(OnFnShards(Multi::try_new(plan.shards, balance, make)?, settings)));
     }
     let make = || plan.settings.on_threads(Pool::builder(), &floor()).build();
-    Ok(Arc::new(OnShards(Multi::try_new(plan.shards, make, balance)?, settings)))
+    Ok(Arc::new(OnShards(Multi::try_new(plan.shards, balance, make)?, settings)))
 }
 
 struct OnShards(Multi<Pool>, Settings);
@@ -72,7 +72,7 @@ macro_rules! shards {
 
         fn refuses_end_from_inside(&self) -> bool {
             let one = |errors: formic::ShardErrors<formic::StillRunning>| {
-                errors.iter().any(|(_, left)| left.from_inside())
+                errors.iter().any(|(_, left)| left.is_from_inside())
             };
             self.0.drain().is_err_and(one) && self.0.wait_idle().is_err_and(one)
         }

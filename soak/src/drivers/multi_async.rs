@@ -37,11 +37,11 @@ fn build(plan: &Plan, runtime: &Ground) -> Result<Arc<dyn AsyncHost>, BuildError
     if plan.kind == Kind::MultiAsyncFn {
         let builder = || runtime.give(plan.settings.on_tokio(AsyncFnPool::builder()));
         let make = || builder().build(AsyncErrand::run);
-        let multi = Multi::try_new(plan.shards, make, balance)?;
+        let multi = Multi::try_new(plan.shards, balance, make)?;
         return Ok(Arc::new(OnAsyncFnShards(multi, fair(plan))));
     }
     let make = || runtime.give(plan.settings.on_tokio(AsyncPool::builder())).build();
-    Ok(Arc::new(OnAsyncShards(Multi::try_new(plan.shards, make, balance)?, fair(plan))))
+    Ok(Arc::new(OnAsyncShards(Multi::try_new(plan.shards, balance, make)?, fair(plan))))
 }
 
 struct OnAsyncShards(Multi<AsyncPool>, Fair);
@@ -50,7 +50,7 @@ struct OnAsyncFnShards(Multi<AsyncFnPool<AsyncErrand, u64>>, Fair);
 
 /// Whether the shard that the caller runs in refuses to be waited for.
 fn from_inside(ended: Result<(), ShardErrors<StillRunning>>) -> bool {
-    ended.is_err_and(|errors| errors.iter().any(|(_, left)| left.from_inside()))
+    ended.is_err_and(|errors| errors.iter().any(|(_, left)| left.is_from_inside()))
 }
 
 /// What is the same for shards of any kind; `$task` makes of an errand what has no handle, `$call` what

@@ -1,0 +1,127 @@
+//! Waiting for the end of all shards on a thread: these calls of a `Multi` of threads block.
+
+use std::time::{Duration, Instant};
+
+use super::{Multi, Shard};
+use crate::control::{Control, deadline};
+use crate::engine::Ended;
+use crate::error::{ShardErrors, StillRunning};
+use crate::fn_pool::FnPool;
+use crate::pool::Pool;
+
+/// The same for both kinds of shards.
+macro_rules! waits {
+    () => {
+        /// Blocks the thread until no accepted task is left in any shard. There was one instant at which
+        /// that was so, also if tasks submit to other shards. While tasks keep coming it may take long to
+        /// find one. Async code awaits [`wait_idle_async`](Multi::wait_idle_async) instead.
+        ///
+        /// # Errors
+        ///
+        /// At once, if a task of a shard calls this: it would wait for itself. The error names that shard.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// use formic::{Balance, Multi, Pool};
+        ///
+        /// let multi = Multi::new(2, Balance::RoundRobin, || Pool::new(1));
+        /// multi.submit(|| ())?;
+        /// multi.wait_idle()?;
+        /// assert_eq!(multi.stats().completed, 1);
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        #[doc(alias = "WaitAll")]
+        pub fn wait_idle(&self) -> Result<(), ShardErrors<StillRunning>> {
+            self.block_until_idle()
+        }
+
+        /// Closes every shard, and blocks the thread until everything accepted has run and every worker's
+        /// thread has been joined. The shards end side by side. Async code awaits
+        /// [`drain_async`](Multi::drain_async) instead.
+        ///
+        /// # Errors
+        ///
+        /// At once, if a task of a shard calls this: it would wait for itself. The error names that shard,
+        /// and no shard is closed.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// use formic::{Balance, Multi, Pool};
+        ///
+        /// let multi = Multi::new(2, Balance::RoundRobin, || Pool::new(2));
+        /// for _ in 0..100 {
+        ///     multi.submit(|| ())?;
+        /// }
+        /// multi.drain()?;
+        /// assert_eq!((multi.stats().completed, multi.stats().workers), (100, 0));
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        #[doc(alias = "Release")]
+        pub fn drain(&self) -> Result<(), ShardErrors<StillRunning>> {
+            self.drain_until(None)
+        }
+
+        /// As `drain`, for up to `time`, which is one for all shards. May be called again; the shards stay
+        /// closed.
+        ///
+        /// # Errors
+        ///
+        /// Every shard that had not ended when the time was over, and what was left in it; also, at once,
+        /// as `drain`.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// use formic::{Balance, Multi, Pool};
+        /// use std::sync::mpsc;
+        /// use std::time::Duration;
+        ///
+        /// let multi = Multi::new(3, Balance::RoundRobin, || Pool::new(1));
+        /// let (open, door) = mpsc::channel::<()>();
+        /// multi.shard(1)?.submit(move || drop(door.recv()))?;
+        /// for (shard, left) in multi.drain_timeout(Duration::from_millis(5)).unwrap_err() {
+        ///     assert_eq!((shard, left.running() + left.queued()), (1, 1));
+        /// }
+        /// drop(open);
+        /// multi.drain()?;
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        #[doc(alias = "ReleaseTimeout")]
+        #[doc(alias = "ReleaseContext")]
+        pub fn drain_timeout(&self, time: Duration) -> Result<(), ShardErrors<StillRunning>> {
+            self.drain_until(deadline(time))
+        }
+    };
+}
+
+impl Multi<Pool> {
+    waits!();
+}
+
+impl<T: Send + 'static, R: Send + 'static> Multi<FnPool<T, R>> {
+    waits!();
+}
+
+impl<P: Shard> Multi<P> {
+    fn block_until_idle(&self) -> Result<(), ShardErrors<StillRunning>> {
+        self.check_outside(Ended::Tasks)?;
+        loop {
+            self.each(Control::wait_idle)?;
+            if self.is_idle() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Closing starts every shard's end, so to wait for one after the other is to wait for all.
+    pub(super) fn drain_until(
+        &self,
+        deadline: Option<Instant>,
+    ) -> Result<(), ShardErrors<StillRunning>> {
+        self.check_outside(Ended::Workers)?;
+        self.close();
+        self.each(|shard| shard.drain_until(deadline))
+    }
+}

@@ -1,0 +1,117 @@
+//! Waiting for the end of all shards without blocking: these calls of a `Multi` of futures are awaited.
+
+use std::time::{Duration, Instant};
+
+use super::Multi;
+use crate::async_pool::{AsyncFnPool, AsyncPool};
+use crate::error::{ShardErrors, StillRunning};
+
+/// The same for both kinds of shards.
+macro_rules! waits {
+    () => {
+        /// Waits until no accepted future is left in any shard. There was one instant at which that was so,
+        /// also if futures submit to other shards. While futures keep coming it may take long to find one.
+        ///
+        /// # Errors
+        ///
+        /// At once, if a future of a shard awaits this: it would wait for itself. The error names that
+        /// shard.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// use formic::{AsyncPool, Balance, Multi};
+        ///
+        /// # #[tokio::main]
+        /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+        /// let multi = Multi::new(2, Balance::RoundRobin, || AsyncPool::new(10));
+        /// multi.submit(async { tokio::task::yield_now().await }).await?;
+        /// multi.wait_idle().await?;
+        /// assert_eq!(multi.stats().completed, 1);
+        /// # Ok(())
+        /// # }
+        /// ```
+        #[doc(alias = "WaitAll")]
+        pub async fn wait_idle(&self) -> Result<(), ShardErrors<StillRunning>> {
+            self.wait_idle_async().await
+        }
+
+        /// Closes every shard, and waits until everything accepted has run and no driver is left. The shards
+        /// are closed when the future is first polled, and end side by side. Dropped, it waits no longer,
+        /// and the shards stay closed.
+        ///
+        /// # Errors
+        ///
+        /// At once, if a future of a shard awaits this: it would wait for itself. The error names that
+        /// shard, and no shard is closed.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// use formic::{AsyncPool, Balance, Multi};
+        ///
+        /// # #[tokio::main]
+        /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+        /// let multi = Multi::new(2, Balance::RoundRobin, || AsyncPool::new(10));
+        /// for _ in 0..100 {
+        ///     multi.submit(async { tokio::task::yield_now().await }).await?;
+        /// }
+        /// multi.drain().await?;
+        /// assert_eq!((multi.stats().completed, multi.is_closed()), (100, true));
+        /// # Ok(())
+        /// # }
+        /// ```
+        #[doc(alias = "Release")]
+        pub async fn drain(&self) -> Result<(), ShardErrors<StillRunning>> {
+            self.drain_async().await
+        }
+
+        /// As `drain`, for up to `time`, which is one for all shards. May be called again; the shards stay
+        /// closed.
+        ///
+        /// # Errors
+        ///
+        /// Every shard that had not ended when the time was over, and what was left in it; also, at once,
+        /// as `drain`.
+        ///
+        /// # Panics
+        ///
+        /// Outside of a tokio runtime, and if that has no timers (`enable_time`).
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// use formic::{AsyncPool, Balance, Multi};
+        /// use std::time::Duration;
+        ///
+        /// # #[tokio::main]
+        /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+        /// let multi = Multi::new(3, Balance::RoundRobin, || AsyncPool::new(10));
+        /// let endless = multi.shard(1)?.spawn(std::future::pending::<()>()).await?;
+        /// for (shard, left) in multi.drain_timeout(Duration::from_millis(5)).await.unwrap_err() {
+        ///     assert_eq!((shard, left.running() + left.queued()), (1, 1));
+        /// }
+        /// endless.cancel();
+        /// multi.drain().await?;
+        /// # Ok(())
+        /// # }
+        /// ```
+        #[doc(alias = "ReleaseTimeout")]
+        #[doc(alias = "ReleaseContext")]
+        pub async fn drain_timeout(&self, time: Duration) -> Result<(), ShardErrors<StillRunning>> {
+            match tokio::time::timeout(time, self.drain_async()).await {
+                Ok(outcome) => outcome,
+                // No time is left, so this waits for nothing and says which shards have not ended.
+                Err(_) => self.drain_until(Some(Instant::now())),
+            }
+        }
+    };
+}
+
+impl Multi<AsyncPool> {
+    waits!();
+}
+
+impl<T: Send + 'static, R: Send + 'static> Multi<AsyncFnPool<T, R>> {
+    waits!();
+}
