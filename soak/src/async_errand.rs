@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use formic::{Control, JoinHandle, Refused, Stats};
+use futures_util::FutureExt;
 
-use crate::block_on::poll_once;
 use crate::books::{Books, Expected, Ticket, give_up};
 use crate::errand::DEEPEST;
 use crate::floor::Floor;
@@ -163,8 +163,7 @@ impl Site {
             }
             2 => {
                 // Whoever began with it does not go on.
-                let mut handle = Box::pin(handle);
-                return drop(poll_once(handle.as_mut()));
+                return drop(handle.now_or_never());
             }
             3 => {
                 self.note_halt();
@@ -179,7 +178,7 @@ impl Site {
 
 /// Polls it once, and drops it if it has to wait.
 fn give_up_waiting<T>(mut waiting: Boxed<T>) {
-    drop(poll_once(waiting.as_mut()));
+    drop(waiting.as_mut().now_or_never());
     give_up(waiting);
 }
 

@@ -3,13 +3,13 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use formic::{Control, JoinHandle, Refused, Stats, StillRunning, SubmitError};
+use futures_util::FutureExt;
+use pollster::block_on;
 
-use crate::block_on::{block_on, poll_once};
 use crate::books::{Books, Expected, take_back};
 use crate::errand::Errand;
 use crate::random::Random;
@@ -124,7 +124,7 @@ fn cancel(handle: &JoinHandle<u64>, books: &Books) {
 }
 
 fn give_up_awaiting(handle: JoinHandle<u64>, number: usize, books: &Books) {
-    if let std::task::Poll::Ready(outcome) = poll_once(pin!(handle)) {
+    if let Some(outcome) = handle.now_or_never() {
         books.outcome(number, outcome.as_ref().copied());
     }
 }

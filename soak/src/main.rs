@@ -20,7 +20,6 @@ mod async_errand; // any pool of futures, and what these do
 mod books; // what became of every task
 mod floor; // how many run at once
 mod watch; // whether anything happens at all
-mod block_on;
 mod progress;
 
 use std::process::ExitCode;

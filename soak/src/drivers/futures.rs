@@ -6,12 +6,12 @@ use std::thread;
 use std::time::Instant;
 
 use formic::OnTokio;
+use pollster::block_on;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::oneshot;
 
 use super::threads;
 use crate::async_errand::{AsyncHost, Site};
-use crate::block_on::block_on;
 use crate::books::Books;
 use crate::floor::Floor;
 use crate::plan::{Ending, Plan};

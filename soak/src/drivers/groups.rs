@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use formic::{Pool, Refused, Scope};
+use pollster::block_on;
 
-use crate::block_on::block_on;
 use crate::books::{Books, drop_unclear, unclear};
 use crate::errand::Errand;
 use crate::host::{AT_ONCE, Host, expect_panics, give_back};

@@ -1,14 +1,14 @@
 //! What is done to every pool of threads: many submit, one disturbs, and then it comes to an end.
 
-use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Instant;
 
 use formic::{BuildError, Control, PrestartError};
+use futures_util::FutureExt;
+use pollster::block_on;
 
-use crate::block_on::{block_on, poll_once};
 use crate::books::Books;
 use crate::floor::Floor;
 use crate::host::{Host, act};
@@ -102,9 +102,9 @@ pub(super) fn disturb(
         0..10 => resize(control, floor, plan.settings.another_capacity(random), books),
         10..12 => discard(control, books),
         12..14 => prestart(control, random.within(1, 8), books),
-        14 => drop(poll_once(pin!(control.wait_idle_async()))),
+        14 => drop(control.wait_idle_async().now_or_never()),
         15 => drop(control.drain_timeout(random.micros(300))),
-        16 => drop(poll_once(pin!(control.drain_async()))),
+        16 => drop(control.drain_async().now_or_never()),
         17 => control.close(),
         18 => drained(control.drain(), floor, books),
         _ => drained(block_on(control.drain_async()), floor, books),
