@@ -66,6 +66,9 @@ fn run_phases(cli: &Cli, seed: u64, watch: &Watch, current: &AtomicU64) -> Optio
     let (progress, mut leftovers) = (Progress::over(cli.time()), Leftovers::default());
     for number in 0.. {
         let plan = Plan::new(seed, cli.phase.unwrap_or(number));
+        if !cli.includes(plan.kind) {
+            continue;
+        }
         current.store(plan.number, Ordering::Relaxed);
         progress.announce(&plan, done, begun.elapsed());
         if cli.plans {

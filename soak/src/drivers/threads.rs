@@ -98,6 +98,9 @@ pub(super) fn disturb(
     floor: &Floor,
     random: &mut Random,
 ) {
+    if plan.entangled && random.below(4) > 0 {
+        return close_for_a_while(control, random);
+    }
     match random.below(20) {
         0..10 => resize(control, floor, plan.settings.another_capacity(random), books),
         10..12 => discard(control, books),
@@ -110,6 +113,18 @@ pub(super) fn disturb(
         _ => drained(block_on(control.drain_async()), floor, books),
     }
     // One that is closed and not at its end stays so for a while.
+    drop(control.reopen());
+}
+
+/// Closes one shard while the others go on, and opens it again.
+fn close_for_a_while(control: &Control, random: &mut Random) {
+    match random.below(3) {
+        0 => control.close(),
+        1 => drop(control.drain_timeout(random.micros(1000))),
+        _ => drop(control.drain_async().now_or_never()),
+    }
+    thread::park_timeout(random.micros(2000));
+    // A task that runs on keeps the shard closed until the next time.
     drop(control.reopen());
 }
 
