@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::books::Books;
 use crate::drivers::{
-    async_fn_pool, async_pool, fn_pool, global, multi, multi_async, pool, semaphore,
+    async_fn_pool, async_pool, fn_pool, global, multi, multi_async, pool, semaphore, streams,
 };
 use crate::memory::{Leftovers, live};
 use crate::plan::{Kind, Plan};
@@ -76,6 +76,7 @@ fn drive(plan: &Plan, watch: &Watch, books: &Arc<Books>) {
         Kind::MultiAsync | Kind::MultiAsyncFn => multi_async::run(plan, watch, books),
         Kind::Global => global::run(plan, watch, books),
         Kind::Semaphore => semaphore::run(plan, watch, books),
+        Kind::Streams => streams::run(plan, watch, books),
     }
 }
 

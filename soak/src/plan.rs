@@ -21,9 +21,10 @@ pub(crate) enum Kind {
     MultiAsyncFn,
     Global,
     Semaphore,
+    Streams,
 }
 
-const KINDS: [Kind; 12] = [
+const KINDS: [Kind; 13] = [
     Kind::Pool,
     Kind::AsyncPool,
     Kind::FnPool,
@@ -32,6 +33,7 @@ const KINDS: [Kind; 12] = [
     Kind::MultiAsync,
     Kind::Multi,
     Kind::Semaphore,
+    Kind::Streams,
     Kind::AsyncPool,
     Kind::MultiFn,
     Kind::Global,
@@ -95,7 +97,7 @@ impl Plan {
             seed: random.next(),
             threads: random.within(2, most),
             time: Duration::from_millis(random.within(20, 250) as u64),
-            tasks: random.within(100, 40_000),
+            tasks: random.within(if kind == Kind::Streams { 5000 } else { 100 }, 40_000),
             settings: settings(kind, entangled, &mut random),
             shards: random.within(1 + usize::from(entangled), 4),
             disturbed: entangled || random.below(4) > 0,
@@ -112,7 +114,11 @@ impl Plan {
     }
 }
 
-fn settings(_kind: Kind, entangled: bool, random: &mut Random) -> Settings {
+fn settings(kind: Kind, entangled: bool, random: &mut Random) -> Settings {
     let settings = Settings::any(random);
-    if entangled { settings.narrow(random) } else { settings }
+    match kind {
+        _ if entangled => settings.narrow(random),
+        Kind::Streams => settings.patient(),
+        _ => settings,
+    }
 }

@@ -87,6 +87,11 @@ impl Settings {
         }
     }
 
+    /// The same for a pool that refuses no submitter while it is open.
+    pub(crate) fn patient(self) -> Self {
+        Settings { waiters: usize::MAX, when_full: WhenFull::Wait, ..self }
+    }
+
     /// How many tasks may run at once.
     pub(crate) fn ceiling(&self) -> usize {
         if self.unlimited { usize::MAX } else { self.capacity }

@@ -27,6 +27,11 @@ pub(super) struct Ground {
 }
 
 impl Ground {
+    /// The runtime of those who submit.
+    pub(super) fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
     /// Tells a pool what to run on.
     pub(super) fn give<P: OnTokio>(&self, builder: formic::Builder<P>) -> formic::Builder<P> {
         match self.own_threads {
