@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use formic::{Control, JoinHandle, Refused, Stats};
+use futures_util::FutureExt;
 
-use crate::block_on::poll_once;
 use crate::books::{Books, Expected, Ticket, give_up};
 use crate::errand::DEEPEST;
 use crate::floor::Floor;
@@ -43,6 +43,10 @@ pub(crate) trait AsyncHost: Send + Sync + 'static {
             let drained = self.controls()[0].drain_async().await;
             drained.is_err_and(|left| left.is_from_inside())
         })
+    }
+    /// Whether every second errand uses its own pool.
+    fn is_entangled(&self) -> bool {
+        false
     }
     /// Why it may refuse, if the submitter waits.
     fn fair(&self) -> &[Refused];
@@ -103,6 +107,8 @@ impl Site {
             _ if self.depth < DEEPEST => Kind::Nest,
             _ => Kind::Ready,
         };
+        let nests = self.depth < DEEPEST && self.host.is_entangled() && random.once_in(2);
+        let kind = if nests { Kind::Nest } else { kind };
         // What is pulled may never get to the pool, and then its owner drops it.
         if bombs && random.once_in(25) {
             ticket.arm();
@@ -163,8 +169,7 @@ impl Site {
             }
             2 => {
                 // Whoever began with it does not go on.
-                let mut handle = Box::pin(handle);
-                return drop(poll_once(handle.as_mut()));
+                return drop(handle.now_or_never());
             }
             3 => {
                 self.note_halt();
@@ -179,7 +184,7 @@ impl Site {
 
 /// Polls it once, and drops it if it has to wait.
 fn give_up_waiting<T>(mut waiting: Boxed<T>) {
-    drop(poll_once(waiting.as_mut()));
+    drop(waiting.as_mut().now_or_never());
     give_up(waiting);
 }
 
@@ -216,6 +221,10 @@ impl AsyncErrand {
             }
             (Kind::Sleep, _) => tokio::time::sleep(random.micros(1500)).await,
             (Kind::Nest, Some(site)) => {
+                if site.host.is_entangled() {
+                    // Its shard may be closed meanwhile.
+                    tokio::time::sleep(random.micros(1500)).await;
+                }
                 for _ in 0..random.within(1, 3) {
                     // A type that contained itself would have no size.
                     let act: Boxed<Random> = Box::pin(site.clone().act_owned(random));
@@ -234,7 +243,21 @@ impl AsyncErrand {
 }
 
 impl Site {
-    async fn act_owned(self, random: Random) -> Random {
+    async fn act_owned(self, mut random: Random) -> Random {
+        if self.host.is_entangled() && random.once_in(2) {
+            self.spawn_and_await(&mut random).await;
+            return random;
+        }
         self.act(random).await
+    }
+
+    /// Awaits a task of the same pool, come what may.
+    async fn spawn_and_await(&self, random: &mut Random) {
+        let Some(errand) = self.errand(random) else { return };
+        let number = errand.number();
+        match Arc::clone(&self.host).spawn(errand).await {
+            Ok(handle) => self.books.outcome(number, handle.await.as_ref().copied()),
+            Err(refused) => self.note(Err(refused), self.host.fair()),
+        }
     }
 }

@@ -4,8 +4,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::Parser;
 
+use crate::plan::Kind;
+
 /// Drive every kind of pool at random, and check each against books of its own.
-#[derive(Clone, Copy, Debug, Parser)]
+#[derive(Clone, Debug, Parser)]
 #[command(name = "soak", version)]
 pub(crate) struct Cli {
     /// How long to go on
@@ -20,6 +22,10 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "N", requires = "seed")]
     pub(crate) phase: Option<u64>,
 
+    /// Only phases of this kind; may be given more than once
+    #[arg(long, value_name = "KIND", conflicts_with = "phase")]
+    kind: Vec<Kind>,
+
     /// Print the plan of each phase before it begins, in case the process does not survive it
     #[arg(long)]
     pub(crate) plans: bool,
@@ -33,6 +39,11 @@ impl Cli {
     /// How long to go on.
     pub(crate) fn time(&self) -> Duration {
         Duration::from_secs(self.seconds)
+    }
+
+    /// Whether phases of this kind are run.
+    pub(crate) fn includes(&self, kind: Kind) -> bool {
+        self.kind.is_empty() || self.kind.contains(&kind)
     }
 
     /// The seed, given or not.

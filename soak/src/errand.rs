@@ -59,6 +59,8 @@ impl Errand {
             _ if depth < DEEPEST => Kind::Nest,
             _ => Kind::Nothing,
         };
+        let nests = depth < DEEPEST && host.is_entangled() && random.once_in(2);
+        let kind = if nests { Kind::Nest } else { kind };
         if random.once_in(25) {
             ticket.arm();
         }
@@ -112,6 +114,10 @@ impl Errand {
             Kind::Listen => listen(random.micros(500)),
             Kind::Nest => {
                 if let Some(host) = &self.host {
+                    if host.is_entangled() {
+                        // Its shard may be closed meanwhile.
+                        thread::park_timeout(random.micros(500));
+                    }
                     nest(host, self.books(), self.depth + 1, &mut random);
                 }
             }

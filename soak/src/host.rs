@@ -3,13 +3,13 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use formic::{Control, JoinHandle, Refused, Stats, StillRunning, SubmitError};
+use futures_util::FutureExt;
+use pollster::block_on;
 
-use crate::block_on::{block_on, poll_once};
 use crate::books::{Books, Expected, take_back};
 use crate::errand::Errand;
 use crate::random::Random;
@@ -33,6 +33,11 @@ pub(crate) trait Host: Send + Sync {
 
     /// Whether a task of the pool gets an error if it waits for the pool's end.
     fn refuses_end_from_inside(&self) -> bool;
+
+    /// Whether every second errand uses its own pool.
+    fn is_entangled(&self) -> bool {
+        false
+    }
 
     /// What only this kind of pool can do, from anywhere.
     fn extra(self: Arc<Self>, books: &Arc<Books>, depth: usize, random: &mut Random);
@@ -59,7 +64,9 @@ pub(crate) fn act(host: &Arc<dyn Host>, books: &Arc<Books>, random: &mut Random)
 /// What a task does to its own pool.
 pub(crate) fn nest(host: &Arc<dyn Host>, books: &Arc<Books>, depth: usize, random: &mut Random) {
     for _ in 0..random.within(1, 3) {
-        if random.once_in(3) {
+        if host.is_entangled() && random.once_in(2) {
+            spawn_and_join(host, books, depth, random);
+        } else if random.once_in(3) {
             Arc::clone(host).extra(books, depth, random);
         } else {
             use_host(host, books, depth, random);
@@ -84,6 +91,16 @@ fn use_host(host: &Arc<dyn Host>, books: &Arc<Books>, depth: usize, random: &mut
         if refused == Refused::Closed {
             std::thread::park_timeout(random.micros(100));
         }
+    }
+}
+
+/// Joins a task of the same pool, come what may.
+fn spawn_and_join(host: &Arc<dyn Host>, books: &Arc<Books>, depth: usize, random: &mut Random) {
+    let Some(errand) = Errand::any(books, host, depth, random) else { return };
+    let number = errand.number();
+    match host.spawn(errand, true) {
+        Ok(handle) => books.outcome(number, handle.join().as_ref().copied()),
+        Err(refused) => books.refused(refused, host.fair()),
     }
 }
 
@@ -126,7 +143,7 @@ fn cancel(handle: &JoinHandle<u64>, books: &Books) {
 }
 
 fn give_up_awaiting(handle: JoinHandle<u64>, number: usize, books: &Books) {
-    if let std::task::Poll::Ready(outcome) = poll_once(pin!(handle)) {
+    if let Some(outcome) = handle.now_or_never() {
         books.outcome(number, outcome.as_ref().copied());
     }
 }

@@ -3,8 +3,8 @@
 //!
 //! What it checks: each task is accounted for exactly once; no more run at one instant than the
 //! capacity allows; when an outcome shows, everything the task owned is gone; the figures add up at
-//! every sample and are those of the books at the end; no thread and no reference is left; nothing
-//! hangs.
+//! every sample and are those of the books at the end; no thread, no reference and no memory is left;
+//! nothing hangs.
 
 #![forbid(unsafe_code)]
 
@@ -20,7 +20,7 @@ mod async_errand; // any pool of futures, and what these do
 mod books; // what became of every task
 mod floor; // how many run at once
 mod watch; // whether anything happens at all
-mod block_on;
+mod memory; // how much of the heap is in use
 mod progress;
 
 use std::process::ExitCode;
@@ -31,6 +31,7 @@ use std::time::{Duration, Instant};
 use clap::Parser;
 
 use cli::Cli;
+use memory::Leftovers;
 use phase::Tally;
 use plan::Plan;
 use progress::Progress;
@@ -62,15 +63,18 @@ fn main() -> ExitCode {
 /// Runs phases until the time is over, or one of them fails.
 fn run_phases(cli: &Cli, seed: u64, watch: &Watch, current: &AtomicU64) -> Option<Tally> {
     let (begun, mut done) = (Instant::now(), Tally::default());
-    let progress = Progress::over(cli.time());
+    let (progress, mut leftovers) = (Progress::over(cli.time()), Leftovers::default());
     for number in 0.. {
         let plan = Plan::new(seed, cli.phase.unwrap_or(number));
+        if !cli.includes(plan.kind) {
+            continue;
+        }
         current.store(plan.number, Ordering::Relaxed);
         progress.announce(&plan, done, begun.elapsed());
         if cli.plans {
             eprintln!("{plan:?}");
         }
-        match phase::run(&plan, watch) {
+        match phase::run(&plan, watch, &mut leftovers) {
             Ok(tally) => done = done.and(tally),
             Err(faults) => {
                 progress.finish();

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use crate::books::Books;
 use crate::drivers::{
-    async_fn_pool, async_pool, fn_pool, global, multi, multi_async, pool, semaphore,
+    async_fn_pool, async_pool, fn_pool, global, multi, multi_async, pool, semaphore, streams,
 };
+use crate::memory::{Leftovers, live};
 use crate::plan::{Kind, Plan};
 use crate::watch::Watch;
 
@@ -34,8 +35,13 @@ impl Tally {
 }
 
 /// Runs a phase. An error says everything that was wrong.
-pub(crate) fn run(plan: &Plan, watch: &Watch) -> Result<Tally, Vec<String>> {
+pub(crate) fn run(
+    plan: &Plan,
+    watch: &Watch,
+    leftovers: &mut Leftovers,
+) -> Result<Tally, Vec<String>> {
     let (books, threads) = (Books::new(plan.tasks), threads());
+    let before = live();
     if catch_unwind(AssertUnwindSafe(|| drive(plan, watch, &books))).is_err() {
         books.fault("a driver panicked");
     }
@@ -43,6 +49,10 @@ pub(crate) fn run(plan: &Plan, watch: &Watch) -> Result<Tally, Vec<String>> {
     watch.await_that(&books, "no thread is left", || self::threads() <= threads);
     watch.forget();
     books.audit();
+    // A fault is kept on the heap, so the heap tells nothing after one.
+    if books.faults().is_empty() {
+        leftovers.check(plan.kind, before, watch, &books);
+    }
     let faults = books.faults();
     if !faults.is_empty() {
         return Err(faults);
@@ -66,6 +76,7 @@ fn drive(plan: &Plan, watch: &Watch, books: &Arc<Books>) {
         Kind::MultiAsync | Kind::MultiAsyncFn => multi_async::run(plan, watch, books),
         Kind::Global => global::run(plan, watch, books),
         Kind::Semaphore => semaphore::run(plan, watch, books),
+        Kind::Streams => streams::run(plan, watch, books),
     }
 }
 

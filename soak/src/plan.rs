@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use clap::ValueEnum;
+
 use crate::random::Random;
 use crate::settings::Settings;
 
 /// What is driven in a phase.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Kind {
     Pool,
     FnPool,
@@ -19,9 +21,10 @@ pub(crate) enum Kind {
     MultiAsyncFn,
     Global,
     Semaphore,
+    Streams,
 }
 
-const KINDS: [Kind; 12] = [
+const KINDS: [Kind; 13] = [
     Kind::Pool,
     Kind::AsyncPool,
     Kind::FnPool,
@@ -30,11 +33,18 @@ const KINDS: [Kind; 12] = [
     Kind::MultiAsync,
     Kind::Multi,
     Kind::Semaphore,
+    Kind::Streams,
     Kind::AsyncPool,
     Kind::MultiFn,
     Kind::Global,
     Kind::MultiAsyncFn,
 ];
+
+impl Kind {
+    fn is_multi(self) -> bool {
+        matches!(self, Kind::Multi | Kind::MultiFn | Kind::MultiAsync | Kind::MultiAsyncFn)
+    }
+}
 
 /// How a phase ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +78,9 @@ pub(crate) struct Plan {
     pub(crate) shards: usize,
     /// Whether it is resized, drained and reopened while it works.
     pub(crate) disturbed: bool,
+    /// Whether single shards of a multi are closed and reopened, while tasks of all shards submit to
+    /// the multi and join each other.
+    pub(crate) entangled: bool,
     pub(crate) ending: Ending,
 }
 
@@ -76,16 +89,19 @@ impl Plan {
     pub(crate) fn new(seed: u64, number: u64) -> Self {
         let mut random = Random::of(seed, number + 1);
         let most = random.any(&[2, 4, 8, 64]);
+        let kind = KINDS[(number % KINDS.len() as u64) as usize];
+        let entangled = kind.is_multi() && random.once_in(2);
         Plan {
             number,
-            kind: KINDS[(number % KINDS.len() as u64) as usize],
+            kind,
             seed: random.next(),
             threads: random.within(2, most),
             time: Duration::from_millis(random.within(20, 250) as u64),
-            tasks: random.within(100, 40_000),
-            settings: Settings::any(&mut random),
-            shards: random.within(1, 4),
-            disturbed: random.below(4) > 0,
+            tasks: random.within(if kind == Kind::Streams { 5000 } else { 100 }, 40_000),
+            settings: settings(kind, entangled, &mut random),
+            shards: random.within(1 + usize::from(entangled), 4),
+            disturbed: entangled || random.below(4) > 0,
+            entangled,
             ending: random.any(&[
                 Ending::Drain,
                 Ending::DrainAsync,
@@ -95,5 +111,14 @@ impl Plan {
                 Ending::EndRuntime,
             ]),
         }
+    }
+}
+
+fn settings(kind: Kind, entangled: bool, random: &mut Random) -> Settings {
+    let settings = Settings::any(random);
+    match kind {
+        _ if entangled => settings.narrow(random),
+        Kind::Streams => settings.patient(),
+        _ => settings,
     }
 }

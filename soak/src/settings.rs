@@ -67,6 +67,31 @@ impl Settings {
         }
     }
 
+    /// The same with so few places that most submitters have to wait for one.
+    pub(crate) fn narrow(self, random: &mut Random) -> Self {
+        let (minimum, unlimited) = (0, false);
+        let (waiters, when_full) = (usize::MAX, WhenFull::Wait);
+        let (capacity, queue) = (random.within(1, 2), Some(random.below(3)));
+        let (growth, preallocate) = (Growth::Eager, false);
+        Settings {
+            minimum,
+            capacity,
+            unlimited,
+            queue,
+            waiters,
+            when_full,
+            growth,
+            preallocate,
+            prestart: self.prestart.min(capacity),
+            ..self
+        }
+    }
+
+    /// The same for a pool that refuses no submitter while it is open.
+    pub(crate) fn patient(self) -> Self {
+        Settings { waiters: usize::MAX, when_full: WhenFull::Wait, ..self }
+    }
+
     /// How many tasks may run at once.
     pub(crate) fn ceiling(&self) -> usize {
         if self.unlimited { usize::MAX } else { self.capacity }

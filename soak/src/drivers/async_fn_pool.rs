@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use formic::{AsyncFnPool, CallError, Control, JoinError, JoinHandle, Refused};
+use futures_util::FutureExt;
 
 use super::async_pool::{Fair, fair};
 use super::futures;
 use crate::async_errand::{AsyncErrand, AsyncHost, Boxed, Site};
-use crate::block_on::poll_once;
 use crate::books::{Books, drop_unclear, unclear_while};
 use crate::floor::Floor;
 use crate::host::give_back;
@@ -77,7 +77,7 @@ impl AsyncHost for OnAsyncFnPool {
             // Dropped, a call is cancelled, wherever it stands.
             site.note_halt();
             let mut call = Box::pin(self.pool.call(errand));
-            if let std::task::Poll::Ready(answer) = poll_once(call.as_mut()) {
+            if let Some(answer) = call.as_mut().now_or_never() {
                 self.called(answer, number, &site);
             }
             drop_unclear(call);

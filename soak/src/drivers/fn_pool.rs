@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use formic::{CallError, Control, FnPool, JoinError, JoinHandle, Refused, Stats};
+use futures_util::FutureExt;
+use pollster::block_on;
 
 use super::threads;
-use crate::block_on::{block_on, poll_once};
 use crate::books::{Books, drop_unclear};
 use crate::errand::Errand;
 use crate::floor::Floor;
@@ -105,7 +106,7 @@ impl Host for OnFnPool {
             2 => called(block_on(pool.call_async(errand)), number, patient, books, Back::FromGate),
             _ => {
                 let mut call = Box::pin(pool.call_async(errand));
-                if let std::task::Poll::Ready(answer) = poll_once(call.as_mut()) {
+                if let Some(answer) = call.as_mut().now_or_never() {
                     called(answer, number, patient, books, Back::FromGate);
                 }
                 drop_unclear(call);

@@ -6,12 +6,12 @@ use std::thread;
 use std::time::Instant;
 
 use formic::OnTokio;
+use pollster::block_on;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::oneshot;
 
 use super::threads;
 use crate::async_errand::{AsyncHost, Site};
-use crate::block_on::block_on;
 use crate::books::Books;
 use crate::floor::Floor;
 use crate::plan::{Ending, Plan};
@@ -27,6 +27,11 @@ pub(super) struct Ground {
 }
 
 impl Ground {
+    /// The runtime of those who submit.
+    pub(super) fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
     /// Tells a pool what to run on.
     pub(super) fn give<P: OnTokio>(&self, builder: formic::Builder<P>) -> formic::Builder<P> {
         match self.own_threads {

@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 
-use formic::{Pool, Refused, Scope};
+use formic::{ForEachError, JoinError, Pool, Refused, Scope};
+use pollster::block_on;
 
-use crate::block_on::block_on;
 use crate::books::{Books, drop_unclear, unclear};
 use crate::errand::Errand;
 use crate::host::{AT_ONCE, Host, expect_panics, give_back};
 use crate::random::Random;
+
+/// Why a `map` or a `for_each` ends before its items: it waits for a place, whatever a full pool does.
+const CLOSED: &[Refused] = &[Refused::Closed, Refused::Full];
 
 /// Who uses a group, and of which pool.
 struct User<'a> {
@@ -83,7 +85,7 @@ impl User<'_> {
     }
 
     /// An outcome whose task is known only if it returned.
-    fn heard(&self, outcome: &Result<u64, formic::JoinError>) {
+    fn heard(&self, outcome: &Result<u64, JoinError>) {
         if let Ok(number) = outcome {
             self.books.outcome(*number as usize, Ok(*number));
         }
@@ -121,18 +123,15 @@ impl User<'_> {
             ran.fetch_add(1, Ordering::Relaxed);
             errand.run()
         };
+        // A task that the pool refuses runs here, so there are more refusals than tasks that came back.
+        self.books.retries.store(true, Ordering::SeqCst);
         let spawned = match random.below(4) {
-            0 => {
-                let answer = scope.submit(move || _ = task());
-                return answer.unwrap_or_else(|error| {
-                    self.books.refused(give_back(error), self.fair);
-                });
-            }
-            1 => scope.try_spawn(task).map_err(|error| (give_back(error), &AT_ONCE[..])),
-            _ => scope.spawn(task).map_err(|error| (give_back(error), self.fair)),
+            0 => return scope.submit(move || _ = task()),
+            1 => scope.try_spawn(task).map_err(give_back),
+            _ => Ok(scope.spawn(task)),
         };
         match spawned {
-            Err((refused, fair)) => self.books.refused(refused, fair),
+            Err(refused) => self.books.refused(refused, &AT_ONCE),
             Ok(handle) => match random.below(4) {
                 0 => drop(handle),
                 1 => drop(handle.cancel_on_drop()),
@@ -145,38 +144,46 @@ impl User<'_> {
         }
     }
 
-    /// What the pool does not accept is run here, so that the figures may count it or not.
-    fn running(&self) -> impl Fn(Errand) -> u64 + Send + Sync + 'static {
-        self.books.retries.store(true, Ordering::SeqCst);
-        let here = thread::current().id();
-        move |errand: Errand| {
-            if thread::current().id() == here {
-                errand.books().own_items.fetch_add(1, Ordering::SeqCst);
-            }
-            errand.run()
-        }
-    }
-
     fn map(&self, random: &mut Random) {
         let items = random.within(1, 40);
         let taken = if random.once_in(2) { random.below(items) } else { items };
-        let run = self.running();
         let errands: Vec<Errand> = (0..items).map_while(|_| self.errand(random)).collect();
         let numbers: Vec<usize> = errands.iter().map(Errand::number).collect();
-        let mut outcomes = self.pool.map(errands, run);
-        for number in numbers.into_iter().take(taken) {
-            match outcomes.next() {
-                Some(outcome) => self.books.outcome(number, outcome.as_ref().copied()),
-                None => self.books.fault("a map ended before its items did"),
+        let outcomes = self.pool.map(errands, Errand::run).window(random.within(1, 20));
+        self.books.retries.store(true, Ordering::SeqCst);
+        if random.once_in(2) {
+            let mut outcomes = outcomes.unordered();
+            // An item that the pool refuses is dropped here.
+            for (index, outcome) in unclear(|| outcomes.by_ref().take(taken).collect::<Vec<_>>()) {
+                self.item(numbers.get(index).copied(), &outcome);
             }
+            return drop_unclear(outcomes);
+        }
+        let mut outcomes = outcomes;
+        for (index, outcome) in
+            unclear(|| outcomes.by_ref().take(taken).collect::<Vec<_>>()).into_iter().enumerate()
+        {
+            self.item(numbers.get(index).copied(), &outcome);
         }
         drop_unclear(outcomes);
     }
 
     fn for_each(&self, random: &mut Random) {
-        let run = self.running();
+        self.books.retries.store(true, Ordering::SeqCst);
         let items = random.within(1, 40);
         let errands = (0..items).map_while(|_| self.errand(random));
-        expect_panics(self.books, || unclear(|| self.pool.for_each(errands, |item| _ = run(item))));
+        let ended = unclear(|| self.pool.for_each(errands, |errand| _ = errand.run()));
+        if let Err(ForEachError::Refused(refused)) = ended {
+            self.books.refused(refused, CLOSED);
+        }
+    }
+
+    /// The outcome of an item of a map, or why there are no more.
+    fn item(&self, number: Option<usize>, outcome: &Result<u64, JoinError>) {
+        match (outcome, number) {
+            (Err(JoinError::Refused(refused)), _) => self.books.refused(*refused, CLOSED),
+            (outcome, Some(number)) => self.books.outcome(number, outcome.as_ref().copied()),
+            (_, None) => self.books.fault("a map has more outcomes than items"),
+        }
     }
 }

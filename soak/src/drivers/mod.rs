@@ -10,4 +10,5 @@ pub(crate) mod futures; // what is done to every pool of futures
 pub(crate) mod async_pool;
 pub(crate) mod async_fn_pool;
 pub(crate) mod multi_async;
+pub(crate) mod streams; // items that an async pool waits for
 pub(crate) mod semaphore;

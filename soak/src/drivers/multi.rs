@@ -36,18 +36,23 @@ fn build(
     let balance = [Balance::RoundRobin, Balance::LeastLoaded, Balance::PowerOfTwo];
     let balance = Random::new(plan.seed).any(&balance);
     let (settings, mut floors) = (plan.settings.clone(), floors.iter());
+    let entangled = plan.entangled;
     let mut floor = || floors.next().cloned().unwrap_or_default();
     if plan.kind == Kind::MultiFn {
         let make = || fn_pool::build(plan, &floor(), states);
-        return Ok(Arc::new(OnFnShards(Multi::try_new(plan.shards, balance, make)?, settings)));
+        let multi = Multi::try_new(plan.shards, balance, make)?;
+        return Ok(Arc::new(OnFnShards(multi, settings, entangled)));
     }
     let make = || plan.settings.on_threads(Pool::builder(), &floor()).build();
-    Ok(Arc::new(OnShards(Multi::try_new(plan.shards, balance, make)?, settings)))
+    let multi = Multi::try_new(plan.shards, balance, make)?;
+    Ok(Arc::new(OnShards(multi, settings, entangled)))
 }
 
-struct OnShards(Multi<Pool>, Settings);
+/// The last field says whether every second errand uses the shards itself.
+struct OnShards(Multi<Pool>, Settings, bool);
 
-struct OnFnShards(Multi<fn_pool::Errands>, Settings);
+/// As [`OnShards`].
+struct OnFnShards(Multi<fn_pool::Errands>, Settings, bool);
 
 /// What is the same for shards of any kind.
 macro_rules! shards {
@@ -68,6 +73,10 @@ macro_rules! shards {
 
         fn fair(&self) -> &[Refused] {
             self.1.fair()
+        }
+
+        fn is_entangled(&self) -> bool {
+            self.2
         }
 
         fn refuses_end_from_inside(&self) -> bool {

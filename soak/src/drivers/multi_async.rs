@@ -38,15 +38,18 @@ fn build(plan: &Plan, runtime: &Ground) -> Result<Arc<dyn AsyncHost>, BuildError
         let builder = || runtime.give(plan.settings.on_tokio(AsyncFnPool::builder()));
         let make = || builder().build(AsyncErrand::run);
         let multi = Multi::try_new(plan.shards, balance, make)?;
-        return Ok(Arc::new(OnAsyncFnShards(multi, fair(plan))));
+        return Ok(Arc::new(OnAsyncFnShards(multi, fair(plan), plan.entangled)));
     }
     let make = || runtime.give(plan.settings.on_tokio(AsyncPool::builder())).build();
-    Ok(Arc::new(OnAsyncShards(Multi::try_new(plan.shards, balance, make)?, fair(plan))))
+    let multi = Multi::try_new(plan.shards, balance, make)?;
+    Ok(Arc::new(OnAsyncShards(multi, fair(plan), plan.entangled)))
 }
 
-struct OnAsyncShards(Multi<AsyncPool>, Fair);
+/// The last field says whether every second errand uses the shards itself.
+struct OnAsyncShards(Multi<AsyncPool>, Fair, bool);
 
-struct OnAsyncFnShards(Multi<AsyncFnPool<AsyncErrand, u64>>, Fair);
+/// As [`OnAsyncShards`].
+struct OnAsyncFnShards(Multi<AsyncFnPool<AsyncErrand, u64>>, Fair, bool);
 
 /// Whether the shard that the caller runs in refuses to be waited for.
 fn from_inside(ended: Result<(), ShardErrors<StillRunning>>) -> bool {
@@ -106,6 +109,10 @@ macro_rules! shards {
 
         fn refuses_end_from_inside(self: Arc<Self>) -> Boxed<bool> {
             Box::pin(async move { from_inside(self.0.drain_async().await) })
+        }
+
+        fn is_entangled(&self) -> bool {
+            self.2
         }
 
         fn fair(&self) -> &[Refused] {

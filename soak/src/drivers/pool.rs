@@ -1,13 +1,12 @@
 //! `Pool`: closures, permits, and clones that come and go.
 
-use std::pin::pin;
 use std::sync::Arc;
-use std::task::Poll;
 
 use formic::{Control, JoinHandle, Permit, Pool, Refused, Stats, WhenFull};
+use futures_util::FutureExt;
+use pollster::block_on;
 
 use super::{groups, threads};
-use crate::block_on::{block_on, poll_once};
 use crate::books::Books;
 use crate::errand::Errand;
 use crate::host::{AT_ONCE, Host, give_back, is_from_inside, treat};
@@ -64,14 +63,14 @@ impl Host for OnPool {
         let fair = fair_for_permits(&self.settings);
         match random.below(10) {
             0 => drop(self.pool.wait_idle()),
-            1 => drop(poll_once(pin!(self.pool.wait_idle_async()))),
+            1 => drop(self.pool.wait_idle_async().now_or_never()),
             2 => use_permit(self.pool.try_admit(), &AT_ONCE, books, random),
             3 | 4 => use_permit(self.pool.admit(), fair, books, random),
             5 | 6 => use_permit(self.pool.admit_timeout(random.micros(300)), fair, books, random),
             7 => use_permit(block_on(self.pool.admit_async()), fair, books, random),
             _ => {
                 // Given up while it waits: neither accepted nor refused.
-                if let Poll::Ready(permit) = poll_once(pin!(self.pool.admit_async())) {
+                if let Some(permit) = self.pool.admit_async().now_or_never() {
                     use_permit(permit, fair, books, random);
                 }
             }

@@ -1,14 +1,13 @@
 //! `Semaphore`: weights that come and go, held by threads.
 
-use std::pin::pin;
 use std::sync::Arc;
-use std::task::Poll;
 use std::thread;
 use std::time::Instant;
 
 use formic::{AcquireError, Semaphore, SemaphorePermit};
+use futures_util::FutureExt;
+use pollster::block_on;
 
-use crate::block_on::{block_on, poll_once};
 use crate::books::Books;
 use crate::floor::Floor;
 use crate::plan::{Ending, Plan};
@@ -68,9 +67,9 @@ fn acquire(
         0 => semaphore.try_acquire(weight),
         1 => semaphore.acquire_timeout(weight, random.micros(300)),
         2 => block_on(semaphore.acquire_async(weight)),
-        3 => match poll_once(pin!(semaphore.acquire_async(weight))) {
-            Poll::Ready(permit) => permit,
-            Poll::Pending => return,
+        3 => match semaphore.acquire_async(weight).now_or_never() {
+            Some(permit) => permit,
+            None => return,
         },
         _ => semaphore.acquire(weight),
     };

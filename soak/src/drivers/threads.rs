@@ -1,14 +1,14 @@
 //! What is done to every pool of threads: many submit, one disturbs, and then it comes to an end.
 
-use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Instant;
 
 use formic::{BuildError, Control, PrestartError};
+use futures_util::FutureExt;
+use pollster::block_on;
 
-use crate::block_on::{block_on, poll_once};
 use crate::books::Books;
 use crate::floor::Floor;
 use crate::host::{Host, act};
@@ -98,18 +98,33 @@ pub(super) fn disturb(
     floor: &Floor,
     random: &mut Random,
 ) {
+    if plan.entangled && random.below(4) > 0 {
+        return close_for_a_while(control, random);
+    }
     match random.below(20) {
         0..10 => resize(control, floor, plan.settings.another_capacity(random), books),
         10..12 => discard(control, books),
         12..14 => prestart(control, random.within(1, 8), books),
-        14 => drop(poll_once(pin!(control.wait_idle_async()))),
+        14 => drop(control.wait_idle_async().now_or_never()),
         15 => drop(control.drain_timeout(random.micros(300))),
-        16 => drop(poll_once(pin!(control.drain_async()))),
+        16 => drop(control.drain_async().now_or_never()),
         17 => control.close(),
         18 => drained(control.drain(), floor, books),
         _ => drained(block_on(control.drain_async()), floor, books),
     }
     // One that is closed and not at its end stays so for a while.
+    drop(control.reopen());
+}
+
+/// Closes one shard while the others go on, and opens it again.
+fn close_for_a_while(control: &Control, random: &mut Random) {
+    match random.below(3) {
+        0 => control.close(),
+        1 => drop(control.drain_timeout(random.micros(1000))),
+        _ => drop(control.drain_async().now_or_never()),
+    }
+    thread::park_timeout(random.micros(2000));
+    // A task that runs on keeps the shard closed until the next time.
     drop(control.reopen());
 }
 
