@@ -37,8 +37,7 @@ where
         }
         let driven = std::mem::replace(&mut content.stage, Stage::Resting(Arc::clone(cell)));
         drop(content);
-        // It has a waker, which is somebody else's code, but only the cell's own clone of it is
-        // dropped here.
+        // The stage holds a waker, which is user code. Only the cell's own clone of it is dropped here.
         drop(driven);
         true
     }
@@ -111,10 +110,10 @@ where
     /// outcome shows.
     pub(crate) fn end_driven(&self, outcome: Result<R, JoinError>, counts: Counts) -> End {
         let mut content = lock(&self.content);
-        // Whoever was told that it will be dropped has the last word.
+        // `cancel` has said that the task will be dropped, so the outcome is `Cancelled`.
         let stopped = matches!(content.stage, Stage::Stopping);
         if !stopped && !matches!(content.stage, Stage::Driven(_)) {
-            // Nobody had begun with it: whoever drops it counts it, and says so.
+            // It had not started: the thread that drops it counts it, and settles it.
             return End::Counted;
         }
         let waker = std::mem::replace(&mut content.stage, Stage::Open);
