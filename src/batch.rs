@@ -10,7 +10,7 @@ use crate::handle::JoinHandle;
 use crate::pool::Pool;
 
 /// A group of tasks of one pool. Iterating gives their outcomes as they complete, and ends when
-/// there are no more; nobody has to say that the batch is complete.
+/// there are no more; the batch need not be declared complete.
 ///
 /// A batch may be larger than queue and capacity together: [`spawn`](Batch::spawn) waits for a place
 /// as [`Pool::spawn`] does, while the workers go on. A task may use a batch of its own pool. A dropped
@@ -46,7 +46,7 @@ use crate::pool::Pool;
 ///     outcomes += 1;
 ///     if let Ok(Err(_)) = outcome {
 ///         failures += 1;
-///         batch.cancel(); // what nobody has begun with comes as `JoinError::Cancelled`
+///         batch.cancel(); // what has not started comes as `JoinError::Cancelled`
 ///     }
 /// }
 /// assert_eq!((outcomes, failures), (100, 1));
@@ -134,7 +134,7 @@ impl<T: Send + 'static> Batch<T> {
         self.tasks.len() == 0
     }
 
-    /// Cancels every task: what nobody has begun with never runs, and what runs is asked to stop. The
+    /// Cancels every task: one that has not started never runs, and one that runs is asked to stop. The
     /// outcomes are still given out. May be called at any time, and more than once.
     ///
     /// # Examples
@@ -242,7 +242,7 @@ impl<T: Send + 'static> Batch<T> {
 impl<T: Send + 'static> Iterator for Batch<T> {
     type Item = Result<T, JoinError>;
 
-    /// Waits for the next outcome in order of completion.
+    /// Blocks until the next outcome in order of completion is available.
     fn next(&mut self) -> Option<Self::Item> {
         self.tasks.next().map(|(_, outcome)| outcome)
     }

@@ -8,7 +8,10 @@ use crate::engine::{self, Kind};
 use crate::error::JoinError;
 use crate::handle::JoinHandle;
 
-/// A handle to a task, as those see it that wait for many.
+/// The number of a task, and its outcome.
+pub(crate) type Numbered<R> = (usize, Result<R, JoinError>);
+
+/// A handle to a task, as seen by code that waits for many.
 pub(crate) trait InFlight {
     type Output;
 
@@ -41,7 +44,9 @@ impl<T> InFlight for JoinHandle<T> {
     }
 
     fn run_here(&self) {
-        self.parcel().into_iter().for_each(|parcel| parcel.run_here());
+        if let Some(parcel) = self.parcel() {
+            parcel.run_here();
+        }
     }
 
     fn cancel(&self) {
@@ -134,7 +139,7 @@ impl<T: InFlight> Completions<T> {
     }
 
     /// The next outcome, if there is one already, and the number of its task.
-    pub(crate) fn take_ended(&mut self) -> Option<(usize, Result<T::Output, JoinError>)> {
+    pub(crate) fn take_ended(&mut self) -> Option<Numbered<T::Output>> {
         loop {
             let number = self.ended.lock().numbers.pop_front()?;
             // It is not there if it was woken more than once.
@@ -145,14 +150,14 @@ impl<T: InFlight> Completions<T> {
     }
 
     /// Blocks until there is an outcome. None if there is no task.
-    pub(crate) fn next(&mut self) -> Option<(usize, Result<T::Output, JoinError>)> {
+    pub(crate) fn next(&mut self) -> Option<Numbered<T::Output>> {
         engine::block_on(|context| self.poll_next(context))
     }
 
     pub(crate) fn poll_next(
         &mut self,
         context: &mut Context<'_>,
-    ) -> Poll<Option<(usize, Result<T::Output, JoinError>)>> {
+    ) -> Poll<Option<Numbered<T::Output>>> {
         loop {
             if let Some(outcome) = self.take_ended() {
                 return Poll::Ready(Some(outcome));

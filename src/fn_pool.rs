@@ -128,7 +128,7 @@ impl<T: Send + 'static, R: Send + 'static> FnPool<T, R> {
         self.shared.patience()
     }
 
-    /// Runs the function with this argument; nobody hears of its result. Waits for a place as
+    /// Runs the function with this argument, fire and forget. Waits for a place as
     /// [`Pool::submit`](crate::Pool::submit) does. Costs no allocation.
     ///
     /// # Errors
@@ -261,8 +261,8 @@ impl<T: Send + 'static, R: Send + 'static> FnPool<T, R> {
     }
 
     /// Runs the function with this argument and waits for its result, after it has waited for a place
-    /// as [`submit`](FnPool::submit) does. A task that calls its own pool runs the function itself if no
-    /// worker has begun with it.
+    /// as [`submit`](FnPool::submit) does. A task that calls its own pool runs the function itself if the
+    /// call has not started.
     ///
     /// # Errors
     ///
@@ -290,7 +290,7 @@ impl<T: Send + 'static, R: Send + 'static> FnPool<T, R> {
 
     /// As [`call`](FnPool::call), for up to `time`, the wait for a place included; it waits for one
     /// whatever [`Builder::when_full`] says. When the time is
-    /// over and nobody has begun with it, it is taken back. A call that runs is asked to stop, which
+    /// over and the call has not started, it is taken back. A call that runs is asked to stop, which
     /// it can hear by [`formic::is_cancelled`](crate::is_cancelled); its worker serves on.
     ///
     /// # Errors

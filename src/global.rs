@@ -26,7 +26,7 @@ const AT_LEAST: usize = 64;
 /// by it and lose nothing: while tasks are short, no more workers are called than there are cores.
 /// It has a bound because threads cost memory, and an overload should slow its producers down.
 ///
-/// **At the end of the process** nobody waits for it: when `main` returns, tasks that run are cut
+/// **At the end of the process** nothing waits for it: when `main` returns, tasks that run are cut
 /// off and queued ones are not run, as with every thread. To have them finished, end `main` with
 /// `formic::global().drain()`.
 ///
@@ -58,7 +58,7 @@ pub fn global() -> &'static Pool {
     })
 }
 
-/// Runs a closure on the [`global`] pool; nobody hears of its result. Waits for a place if the
+/// Runs a closure on the [`global`] pool, fire and forget. Waits for a place if the
 /// queue is full; see [`Pool::submit`].
 ///
 /// # Errors

@@ -31,7 +31,7 @@ pub enum Growth {
     /// - A pool without a worker starts one, for the first task. To begin with more, give it a
     ///   minimum: `workers(4..=32)`.
     /// - When a task comes in and the load is above `grow_at`, `step` workers are started, up to the
-    ///   capacity. Nobody is started while a worker is idle, and a task does not count if a worker
+    ///   capacity. No worker is started while another one is idle, and a task does not count if a worker
     ///   is on its way to take it: so a burst starts no more workers than it needs to bring the load
     ///   down.
     /// - When a worker has ended its task, or a run of short ones, and the load is below `shrink_at`,

@@ -21,7 +21,7 @@ use crate::error::JoinError;
 /// # Waiting inside a task
 ///
 /// A task may join another task of its own pool, or of another formic pool, whatever the number of
-/// workers and the bound of the queue: if nobody has begun with it, the joining worker runs it itself,
+/// workers and the bound of the queue: if it has not started, the joining worker runs it itself,
 /// on its own stack. It runs that task and no other, so the stack grows as it would by plain calls:
 /// by one task for each join inside a join. If the task runs elsewhere, the worker waits for it.
 ///
@@ -166,10 +166,10 @@ impl<T> JoinHandle<T> {
         self.parcel.as_ref().is_none_or(|parcel| parcel.is_done())
     }
 
-    /// Has the task dropped, with everything it owns, if nobody has begun with it: then it never
-    /// runs, its place is free at once, the outcome is [`JoinError::Cancelled`], and this returns
-    /// true. Otherwise the task is asked to stop, which it can hear by
-    /// [`formic::is_cancelled`](crate::is_cancelled); the outcome is what it makes of that.
+    /// Cancels the task. A task that has not started is dropped with everything it owns: it never runs, its
+    /// place is free at once, the outcome is [`JoinError::Cancelled`], and this returns true. A closure that
+    /// runs is asked to stop, which it finds out by [`formic::is_cancelled`](crate::is_cancelled); the outcome
+    /// is what it returns. A future that runs is dropped where it stands.
     ///
     /// # Examples
     ///
@@ -222,7 +222,7 @@ impl<T> JoinHandle<T> {
     }
 }
 
-/// Whether somebody has asked the task that the calling thread runs to stop: by
+/// Whether the task that the calling thread runs was asked to stop: by
 /// [`JoinHandle::cancel`], [`Batch::cancel`](crate::Batch::cancel) or
 /// [`FnPool::call_timeout`](crate::FnPool::call_timeout). Costs next to nothing, so a long task may ask
 /// often. Always false outside of a spawned task. A future needs none of this: to cancel it drops it.

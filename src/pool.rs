@@ -103,7 +103,7 @@ impl Pool {
 
     // ---- Submitting -----------------------------------------------------------------------------
 
-    /// Runs a closure on a worker; nobody hears of its result. If there is no place for it, does
+    /// Runs a closure on a worker, fire and forget. If there is no place for it, does
     /// what [`Builder::when_full`] says: by default it waits for one, in order of arrival.
     ///
     /// Called by a task of the same pool it never waits: there, a task that would have to wait

@@ -1,4 +1,4 @@
-//! Scopes: tasks that borrow from the stack of whoever waits for them.
+//! Scopes: tasks that borrow from the stack of the thread that waits for them.
 //!
 //! # Why this is sound
 //!

@@ -30,14 +30,14 @@ pub use self::permit::{OwnedSemaphorePermit, SemaphorePermit};
 /// tasks of several pools, threads and futures share. A clone is another handle to the same
 /// semaphore.
 ///
-/// - **In order of arrival.** Nobody overtakes: a small request that would fit waits behind a large
+/// - **In order of arrival.** A small request that would fit waits behind a large
 ///   one that does not, so a large one is never starved.
 /// - **For threads and futures.** Both wait in the same queue. A thread looks around for some
 ///   microseconds before it is parked. A future that is dropped while it waits gives its place back.
 /// - **Nothing is lost.** A permit that is dropped, also by a panic, gives its weight back and wakes
 ///   exactly those who now fit.
-/// - **Nothing hangs that cannot be.** To ask for more than the size is an error, also if the size
-///   became too small in the meantime.
+/// - **No wait without an end.** A request for more than the size is an error at once, and a waiting request
+///   becomes one if the size falls below it.
 ///
 /// A weight of `0` is always granted at once, also while others wait, unless the semaphore is
 /// closed: it takes nothing from anybody.
@@ -132,7 +132,7 @@ impl Semaphore {
         self.acquire_until(weight, None)
     }
 
-    /// Takes `weight` if it is free and nobody waits. Never waits itself.
+    /// Takes `weight` if it is free and no other request waits. Never waits itself.
     ///
     /// # Errors
     ///
@@ -155,8 +155,8 @@ impl Semaphore {
         Ok(self.permit(weight))
     }
 
-    /// As [`acquire`](Semaphore::acquire), but waits for no longer than `time`. Whoever gives up
-    /// makes room for those behind, as far as they fit.
+    /// As [`acquire`](Semaphore::acquire), but waits for no longer than `time`. A request that times
+    /// out makes room for those behind it, as far as they fit.
     ///
     /// # Errors
     ///
@@ -262,7 +262,7 @@ impl Semaphore {
     /// Changes the size, at once in both directions. A larger one lets in those who now fit.
     ///
     /// With a smaller one the permits that are out stay valid: if they weigh more than the new size,
-    /// nobody else enters until enough of them have come back. Those who wait for more than the new
+    /// no other request is granted until enough of them have come back. Those who wait for more than the new
     /// size get [`TooMany`](AcquireError::TooMany).
     ///
     /// # Examples

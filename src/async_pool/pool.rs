@@ -41,10 +41,10 @@ use crate::handle::JoinHandle;
 /// # How it runs
 ///
 /// A few *drivers*, as many as the runtime has threads, poll all futures of the pool; each is one task
-/// of the runtime. A future so costs one allocation, no spawn, and no wake-up of the runtime while its
-/// driver is up. A future whose poll takes long holds up nobody as long as another thread of the
-/// runtime is free: its driver's other futures are polled by the other drivers meanwhile. Should all
-/// threads be busy so, everything waits, as it would with `tokio::spawn`: put work that computes or
+/// of the runtime. So a future costs one allocation, no spawn, and no wake-up of the runtime while its
+/// driver is awake. A future whose poll takes long does not delay the others as long as another thread of the
+/// runtime is free: the other drivers poll its driver's other futures meanwhile. If all threads are busy in
+/// this way, everything waits, as it would with `tokio::spawn`: put work that computes or
 /// blocks on a [`Pool`](crate::Pool), and await its handle.
 ///
 /// Where polls take a microsecond or so, drivers would only get into each other's way, so one of them

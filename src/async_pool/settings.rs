@@ -6,7 +6,7 @@ use super::{AsyncFnPool, AsyncPool};
 use crate::builder::Builder;
 
 /// A pool whose workers are futures, which run on a runtime or on threads of the pool's own: [`AsyncPool`] and
-/// [`AsyncFnPool`]. Nobody else can implement it.
+/// [`AsyncFnPool`]. It is sealed.
 ///
 /// # Examples
 ///

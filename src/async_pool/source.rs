@@ -8,7 +8,7 @@ use futures_core::Stream;
 /// Items for [`AsyncPool::for_each`](crate::AsyncPool::for_each) and
 /// [`AsyncPool::map`](crate::AsyncPool::map): everything that is [`IntoIterator`], and a stream by
 /// [`from_stream`]. The pool pulls them, on whatever thread has a place free, so they are `Send` and
-/// `'static`. Nobody can implement it otherwise.
+/// `'static`. It is sealed.
 ///
 /// # Examples
 ///

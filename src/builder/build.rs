@@ -28,7 +28,7 @@ impl Builder<Pool> {
     }
 
     /// Makes the pool that [`formic::global`](crate::global()) returns, for the whole process. For `main`,
-    /// before anybody has used it. Whoever races with the first use gets all or nothing: either this
+    /// before its first use. A call that races with the first use gets all or nothing: either this
     /// is the global pool, or there is an error and it is not.
     ///
     /// # Errors

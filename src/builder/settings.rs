@@ -96,7 +96,7 @@ impl<P> Builder<P> {
     ///
     /// let pool = formic::Pool::builder().workers(1).queue(0).waiters(0).build()?;
     /// let permit = pool.admit()?;
-    /// assert_eq!(pool.submit(|| ()).unwrap_err().reason(), Refused::Full); // nobody may wait
+    /// assert_eq!(pool.submit(|| ()).unwrap_err().reason(), Refused::Full); // no submitter may wait
     /// # drop(permit);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -8,7 +8,7 @@ use crate::growth::Growth;
 use crate::pool::Pool;
 
 /// A pool whose workers are threads, which have settings that futures have not: [`Pool`] and [`FnPool`].
-/// Nobody else can implement it.
+/// It is sealed.
 ///
 /// # Examples
 ///

@@ -107,8 +107,8 @@ impl<W: Work> Engine<W> {
         let places: Vec<usize> = (0..missing).map(|_| crew.roster.add(Duty::Starting)).collect();
         drop(crew);
         let mut outcome = Ok(());
-        // All of them are tried: a place that was not would be waited for in vain.
         for index in places {
+            // All of them are tried: a place that was not would be waited for in vain.
             outcome = self.start_at(index).and(outcome);
         }
         outcome

@@ -11,7 +11,7 @@ use crate::engine::{
 /// What a worker calls: the function, with the worker's state inside.
 type Call<T, R> = Box<dyn FnMut(T) -> R>;
 
-/// An argument whose result somebody wants.
+/// An argument with a handle to its result.
 pub(crate) type Spawned<T, R> = Parcel<Calls<T, R>, T, R>;
 
 /// What the workers of an [`FnPool`](crate::FnPool) do: they call its function.
@@ -22,7 +22,7 @@ pub(crate) struct Calls<T, R> {
 
 /// An argument in the line.
 pub(crate) enum Job<T: Send + 'static, R: Send + 'static> {
-    /// Nobody hears of the result.
+    /// Fire and forget.
     Bare(T, &'static Location<'static>),
     Spawned(Slip<Calls<T, R>, T, R>),
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::panic::Location;
 use std::sync::Arc;
 
-use crate::completions::{Completions, InFlight};
+use crate::completions::{Completions, InFlight, Numbered};
 use crate::engine::Standing;
 use crate::error::{JoinError, Refused, TaskError};
 use crate::pool::Pool;
@@ -44,9 +44,6 @@ enum Tasks<T> {
     },
     AsTheyEnd(Completions<T>),
 }
-
-/// An outcome, and the number of its item.
-type Numbered<R> = (usize, Result<R, JoinError>);
 
 impl<H, T, I, F> Mapping<H, T, I, F> {
     pub(crate) fn new(

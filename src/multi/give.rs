@@ -50,7 +50,7 @@ pub(crate) trait Take<K, J>: Shard {
     fn take(&self, job: J, if_full: IfFull) -> Result<Self::Receipt, SubmitError<J>>;
 }
 
-/// Nobody hears of the result.
+/// Fire and forget.
 pub(crate) struct Submit;
 
 /// There is a handle to the result.
@@ -171,7 +171,7 @@ pub(super) struct Last<'a, P, J> {
 }
 
 impl Multi<Pool> {
-    /// Runs a closure on a worker of the chosen shard; nobody hears of its result.
+    /// Runs a closure on a worker of the chosen shard, fire and forget.
     ///
     /// If that shard refuses it, the least loaded of all is asked. If that one has no place either, it
     /// does what its [`Builder::when_full`](crate::Builder::when_full) says: by default the call
@@ -277,7 +277,7 @@ impl Multi<Pool> {
 }
 
 impl<T: Send + 'static, R: Send + 'static> Multi<FnPool<T, R>> {
-    /// Runs the function of the chosen shard with this argument; nobody hears of its result. Falls
+    /// Runs the function of the chosen shard with this argument, fire and forget. Falls
     /// over to the least loaded shard, and waits, as [`Multi::submit`] of closures does.
     ///
     /// # Errors

@@ -13,7 +13,7 @@ use crate::handle::JoinHandle;
 /// A pool of futures has drivers on a runtime, which one pool keeps busy as well as several do. So
 /// shards are for kinds of load that should not stand in one queue, or for several runtimes.
 impl Multi<AsyncPool> {
-    /// Hands a future over to the chosen shard; nobody hears of its result.
+    /// Hands a future over to the chosen shard, fire and forget.
     ///
     /// If that shard refuses it, the least loaded of all is asked. If that one has no place either, it
     /// does what its [`Builder::when_full`](crate::Builder::when_full) says: by default the call waits
@@ -187,7 +187,7 @@ where
 }
 
 impl<T: Send + 'static, R: Send + 'static> Multi<AsyncFnPool<T, R>> {
-    /// Calls the function of the chosen shard with this argument; nobody hears of its result. Falls
+    /// Calls the function of the chosen shard with this argument, fire and forget. Falls
     /// over to the least loaded shard, and waits, as [`Multi::submit`] of futures does.
     ///
     /// # Errors

@@ -82,7 +82,7 @@ struct Shared<P> {
     shards: Box<[P]>,
 }
 
-/// A pool that can be a shard of a [`Multi`]: every pool of this crate. Nobody else can implement it.
+/// A pool that can be a shard of a [`Multi`]: every pool of this crate. It is sealed.
 ///
 /// # Examples
 ///

@@ -25,7 +25,7 @@ use crate::error::JoinError;
 /// });
 /// assert_eq!(letters, 11);
 /// ```
-#[must_use = "use `Scope::submit` if nobody wants the result"]
+#[must_use = "use `Scope::submit` if the result is not wanted"]
 pub struct ScopedHandle<'scope, T> {
     drawer: Arc<Drawer<T>>,
     parcel: Option<Arc<dyn Joinable<()>>>,
@@ -38,7 +38,7 @@ impl<T> ScopedHandle<'_, T> {
         ScopedHandle { drawer, parcel, cancel_on_drop: false, scope: PhantomData }
     }
 
-    /// Waits for the result. A worker that waits here runs the task itself if nobody has begun with it.
+    /// Blocks until the result is available. A worker that waits here runs the task itself if it has not started.
     ///
     /// # Errors
     ///
@@ -64,8 +64,8 @@ impl<T> ScopedHandle<'_, T> {
         engine::block_on(|context| self.poll(context))
     }
 
-    /// As [`JoinHandle::cancel`](crate::JoinHandle::cancel): true if nobody has begun with the task,
-    /// which then never runs.
+    /// As [`JoinHandle::cancel`](crate::JoinHandle::cancel): true if the task has not started,
+    /// and then never runs.
     ///
     /// # Examples
     ///
@@ -155,7 +155,9 @@ impl<T: Send> InFlight for ScopedHandle<'_, T> {
     }
 
     fn run_here(&self) {
-        self.parcel.clone().into_iter().for_each(|parcel| parcel.run_here());
+        if let Some(parcel) = self.parcel.clone() {
+            parcel.run_here();
+        }
     }
 
     fn cancel(&self) {

@@ -22,7 +22,7 @@ fn verbs() -> Result<(), Error> {
         Ok(())
     })?;
     pool.for_each(0..3, |_| ())?;
-    assert_eq!(pool.try_map(["1"], |text| text.parse::<u8>())?, [1]);
+    assert_eq!(pool.try_map(["1"], str::parse::<u8>)?, [1]);
     pool.resize(3)?;
     pool.prestart(1)?;
     pool.wait_idle()?;
