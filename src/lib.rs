@@ -100,8 +100,19 @@
 //!
 //! let squares = AsyncFnPool::new(1000, |n: u64| async move { n * n });
 //! assert_eq!(squares.call(9).await?, 81);
+//! # Ok(())
+//! # }
+//! # #[cfg(not(feature = "tokio"))]
+//! # fn main() {}
+//! ```
 //!
-//! // On threads of its own, each with timers and sockets: no runtime is needed around it.
+//! A pool of futures on threads of its own, each with timers and sockets, needs no runtime around it.
+//!
+//! ```
+//! # #[cfg(feature = "tokio")]
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use formic::AsyncPool;
+//!
 //! let apart = AsyncPool::builder().workers(50_000).own_threads(2).build()?;
 //! assert_eq!(apart.try_spawn(async { 6 * 7 })?.join()?, 42);
 //! # Ok(())

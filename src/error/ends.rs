@@ -130,12 +130,12 @@ impl StillRunning {
     ///
     /// # Examples
     ///
-    #[cfg_attr(feature = "tokio", doc = "```")]
-    #[cfg_attr(not(feature = "tokio"), doc = "```ignore")]
-    /// use formic::{AsyncPool, Control};
-    ///
+    /// ```
+    /// # #[cfg(feature = "tokio")]
     /// # #[tokio::main]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use formic::{AsyncPool, Control};
+    ///
     /// let pool = AsyncPool::new(1);
     /// let endless = pool.spawn(std::future::pending::<()>()).await?;
     /// assert!(Control::drain(&pool).unwrap_err().is_in_runtime());
@@ -143,6 +143,8 @@ impl StillRunning {
     /// pool.drain_async().await?;
     /// # Ok(())
     /// # }
+    /// # #[cfg(not(feature = "tokio"))]
+    /// # fn main() {}
     /// ```
     pub fn is_in_runtime(&self) -> bool {
         matches!(self.cause, Cause::InRuntime(_))
