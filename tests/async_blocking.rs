@@ -145,7 +145,7 @@ fn a_wait_for_an_end_that_has_come_returns_anywhere() {
 }
 
 #[test]
-fn a_wait_without_time_blocks_nobody() {
+fn a_wait_without_time_does_not_block() {
     on_both(|| async {
         let (pool, stop) = (small(1, 1), Stop::new());
         pool.submit(stop.task()).await.unwrap();

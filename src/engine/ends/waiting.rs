@@ -188,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_waits_no_longer_for_an_end_is_forgotten() {
+    fn a_waiter_that_gives_up_is_removed_from_its_list() {
         for what in [Ended::Tasks, Ended::Workers] {
             let mut crew = crew(1);
             let (one, two) = (Waiter::thread(), Waiter::thread());
