@@ -109,8 +109,8 @@ impl Settings {
     /// Why it may refuse one that waits whatever the pool's policy.
     pub(crate) fn fair_if_waiting(&self) -> &'static [Refused] {
         match self.waiters {
-            usize::MAX => &[Refused::Closed, Refused::TimedOut],
-            _ => &[Refused::Closed, Refused::TimedOut, Refused::Full],
+            usize::MAX => &[Refused::Closed, Refused::TimedOut, Refused::Expired],
+            _ => &[Refused::Closed, Refused::TimedOut, Refused::Expired, Refused::Full],
         }
     }
 

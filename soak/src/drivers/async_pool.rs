@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use formic::{AsyncPool, Control, ForEachError, JoinHandle, Refused, WhenFull};
+use formic::{AsyncPool, Control, ForEachError, JoinError, JoinHandle, Refused, WhenFull};
 use futures_util::StreamExt;
 
 use super::futures;
@@ -40,8 +40,8 @@ pub(super) fn fair(plan: &Plan) -> Fair {
     let mut waiting = of_futures(&plan.settings).to_vec();
     let mut at_once = vec![Refused::Full, Refused::Closed];
     if plan.ending == crate::plan::Ending::EndRuntime {
-        waiting.push(Refused::NoWorker);
-        at_once.push(Refused::NoWorker);
+        waiting.push(Refused::RuntimeGone);
+        at_once.push(Refused::RuntimeGone);
     }
     Fair { waiting, at_once }
 }
@@ -173,9 +173,14 @@ impl OnAsyncPool {
         let taken = if random.once_in(2) { numbers.len() } else { random.below(numbers.len()) };
         let mut outcomes = self.pool.map(items, AsyncErrand::run);
         for number in numbers.into_iter().take(taken) {
-            // It ends early if the pool is closed.
-            let Some(outcome) = outcomes.next().await else { return };
-            site.books.outcome(number, outcome.as_ref().copied());
+            match outcomes.next().await {
+                // It ends early if the pool is closed, and says so.
+                Some(Err(JoinError::Refused(refused))) => {
+                    return site.note(Err(refused), self.fair.waiting());
+                }
+                Some(outcome) => site.books.outcome(number, outcome.as_ref().copied()),
+                None => return site.books.fault("a map ended before its items did"),
+            }
         }
     }
 }
