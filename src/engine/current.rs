@@ -20,7 +20,7 @@ loom::thread_local! {
 }
 
 /// Makes a task the current one while `run` runs, which does not panic. A task without a handle is
-/// `None`: nobody can ask it to stop. In the destructor of a thread-local this one may be gone: there a task
+/// `None`: it cannot be asked to stop. In the destructor of a thread-local this one may be gone: there a task
 /// is not told.
 pub(crate) fn as_current<R>(task: Option<Arc<dyn Stoppable>>, run: impl FnOnce() -> R) -> R {
     let outer = CURRENT.try_with(|current| current.replace(task));

@@ -43,7 +43,7 @@ fn a_pool_without_handles_is_not_opened_again() {
     control.drain().unwrap();
     assert!(matches!(control.reopen(), Err(ReopenError::Dropped)));
     assert!(control.is_closed());
-    assert_eq!(control.workers(), 0, "nobody would ever end them");
+    assert_eq!(control.workers(), 0, "they would never end");
 }
 
 #[test]
