@@ -206,7 +206,7 @@ fn a_pull_that_is_discarded_before_it_has_a_place_ends_and_says_so() {
         let pulled = tokio::spawn(async move { its.for_each(0..10, |_| async {}).await });
         soon("it waits for a place", || pool.queued() == 1).await;
         assert_eq!(pool.discard(), 1);
-        assert!(matches!(pulled.await.unwrap(), Err(ForEachError::Cancelled { .. })));
+        assert!(matches!(pulled.await.unwrap(), Err(ForEachError::Refused(Refused::Discarded))));
         stop.open();
         drained(&pool).await;
     });

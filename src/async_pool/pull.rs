@@ -22,7 +22,7 @@ use super::source::PollItems;
 use crate::engine::{
     Cell, CloseListener, CloseSubscription, Drives, Engine, Runnable, Work, is_away,
 };
-use crate::error::{JoinError, TaskPanic};
+use crate::error::{JoinError, Refused, TaskPanic};
 
 /// Where results go.
 pub(super) trait Sink: Send + Sync + 'static {
@@ -153,6 +153,8 @@ where
     }
 
     fn cell(self: &Arc<Self>, from: From) -> Arc<dyn Runnable> {
+        // Seats are made by seats, so no submitter frees the memory of those that have ended.
+        self.engine.work().board().remains().free_some();
         Cell::new(self.seat::<InThePool>(from))
     }
 
@@ -220,7 +222,7 @@ where
         cut_off.then(|| match self.engine.is_closed() {
             true => JoinError::Refused(self.engine.refusal()),
             // Its first seat was discarded.
-            false => JoinError::Cancelled,
+            false => JoinError::Refused(Refused::Discarded),
         })
     }
 

@@ -37,6 +37,9 @@ pub enum Refused {
     TimedOut,
     /// The task was accepted, and had not started when its time was over. It will not run.
     Expired,
+    /// A `map` or `for_each` of futures was [discarded](crate::Control::discard) before it had a place. Items are
+    /// left.
+    Discarded,
     /// The pool has no worker, and the operating system would not start a thread for one.
     NoWorker,
     /// The call would have blocked a thread of an async runtime, and perhaps the very task that would have ended
@@ -56,6 +59,7 @@ impl fmt::Display for Refused {
             Refused::Closed => "the pool is closed",
             Refused::TimedOut => "no place in the pool became free in time",
             Refused::Expired => "the pool did not start the accepted task in time",
+            Refused::Discarded => "the pool discarded the items before it took any",
             Refused::NoWorker => "the pool has no worker, and none could be started",
             Refused::RuntimeGone => "the runtime of the pool has shut down",
             Refused::NoRuntime => "`call_timeout` was awaited outside of a tokio runtime",

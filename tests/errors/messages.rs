@@ -40,12 +40,13 @@ pub(crate) fn assert_well_formed(error: &dyn Error) {
     }
 }
 
-pub(crate) fn reasons() -> [Refused; 8] {
+pub(crate) fn reasons() -> [Refused; 9] {
     [
         Refused::Full,
         Refused::Closed,
         Refused::TimedOut,
         Refused::Expired,
+        Refused::Discarded,
         Refused::NoWorker,
         Refused::InRuntime,
         Refused::RuntimeGone,

@@ -161,9 +161,16 @@ impl OnAsyncPool {
                     site.books.fault(format!("for_each ended, and its item {left} was not gone"));
                 }
             }
-            Err(ForEachError::Refused(refused)) => site.note(Err(refused), self.fair.waiting()),
+            Err(ForEachError::Refused(refused)) => self.cut_off(refused, site),
             // A pool that was closed as well may have left items.
             Err(_) => {}
+        }
+    }
+
+    /// A `map` or `for_each` has items left: it waits for a place, and may be discarded meanwhile.
+    fn cut_off(&self, refused: Refused, site: &Site) {
+        if refused != Refused::Discarded {
+            site.note(Err(refused), self.fair.waiting());
         }
     }
 
@@ -176,7 +183,7 @@ impl OnAsyncPool {
             match outcomes.next().await {
                 // It ends early if the pool is closed, and says so.
                 Some(Err(JoinError::Refused(refused))) => {
-                    return site.note(Err(refused), self.fair.waiting());
+                    return self.cut_off(refused, site);
                 }
                 Some(outcome) => site.books.outcome(number, outcome.as_ref().copied()),
                 None => return site.books.fault("a map ended before its items did"),
