@@ -22,9 +22,10 @@ pub(crate) enum Kind {
     Global,
     Semaphore,
     Streams,
+    StartOrder,
 }
 
-const KINDS: [Kind; 13] = [
+const KINDS: [Kind; 14] = [
     Kind::Pool,
     Kind::AsyncPool,
     Kind::FnPool,
@@ -35,6 +36,7 @@ const KINDS: [Kind; 13] = [
     Kind::Semaphore,
     Kind::Streams,
     Kind::AsyncPool,
+    Kind::StartOrder,
     Kind::MultiFn,
     Kind::Global,
     Kind::MultiAsyncFn,
@@ -119,6 +121,7 @@ fn settings(kind: Kind, entangled: bool, random: &mut Random) -> Settings {
     match kind {
         _ if entangled => settings.narrow(random),
         Kind::Streams => settings.patient(),
+        Kind::StartOrder => settings.patient().single(),
         _ => settings,
     }
 }

@@ -11,4 +11,5 @@ pub(crate) mod async_pool;
 pub(crate) mod async_fn_pool;
 pub(crate) mod multi_async;
 pub(crate) mod streams; // items that an async pool waits for
+pub(crate) mod start_order; // .. of tasks on one worker
 pub(crate) mod semaphore;
