@@ -23,9 +23,10 @@ pub(crate) enum Kind {
     Semaphore,
     Streams,
     StartOrder,
+    DroppedWaiters,
 }
 
-const KINDS: [Kind; 14] = [
+const KINDS: [Kind; 15] = [
     Kind::Pool,
     Kind::AsyncPool,
     Kind::FnPool,
@@ -39,6 +40,7 @@ const KINDS: [Kind; 14] = [
     Kind::StartOrder,
     Kind::MultiFn,
     Kind::Global,
+    Kind::DroppedWaiters,
     Kind::MultiAsyncFn,
 ];
 
