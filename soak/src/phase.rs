@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use crate::books::Books;
 use crate::drivers::{
-    async_fn_pool, async_pool, fn_pool, global, multi, multi_async, pool, semaphore, streams,
+    async_fn_pool, async_pool, dropped_waiters, fn_pool, global, multi, multi_async, pool,
+    semaphore, start_order, streams,
 };
 use crate::memory::{Leftovers, live};
 use crate::plan::{Kind, Plan};
@@ -77,6 +78,8 @@ fn drive(plan: &Plan, watch: &Watch, books: &Arc<Books>) {
         Kind::Global => global::run(plan, watch, books),
         Kind::Semaphore => semaphore::run(plan, watch, books),
         Kind::Streams => streams::run(plan, watch, books),
+        Kind::DroppedWaiters => dropped_waiters::run(plan, watch, books),
+        Kind::StartOrder => start_order::run(plan, watch, books),
     }
 }
 

@@ -22,9 +22,11 @@ pub(crate) enum Kind {
     Global,
     Semaphore,
     Streams,
+    StartOrder,
+    DroppedWaiters,
 }
 
-const KINDS: [Kind; 13] = [
+const KINDS: [Kind; 15] = [
     Kind::Pool,
     Kind::AsyncPool,
     Kind::FnPool,
@@ -35,8 +37,10 @@ const KINDS: [Kind; 13] = [
     Kind::Semaphore,
     Kind::Streams,
     Kind::AsyncPool,
+    Kind::StartOrder,
     Kind::MultiFn,
     Kind::Global,
+    Kind::DroppedWaiters,
     Kind::MultiAsyncFn,
 ];
 
@@ -119,6 +123,7 @@ fn settings(kind: Kind, entangled: bool, random: &mut Random) -> Settings {
     match kind {
         _ if entangled => settings.narrow(random),
         Kind::Streams => settings.patient(),
+        Kind::StartOrder => settings.patient().single(),
         _ => settings,
     }
 }

@@ -47,6 +47,11 @@ impl Random {
         of[self.below(of.len())]
     }
 
+    /// Puts these into any order.
+    pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
+        self.0.shuffle(items);
+    }
+
     /// Up to so many microseconds.
     pub(crate) fn micros(&mut self, most: usize) -> Duration {
         Duration::from_micros(self.0.u64(..=most as u64))

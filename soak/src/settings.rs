@@ -92,6 +92,12 @@ impl Settings {
         Settings { waiters: usize::MAX, when_full: WhenFull::Wait, ..self }
     }
 
+    /// The same with one worker.
+    pub(crate) fn single(self) -> Self {
+        let (minimum, prestart) = (self.minimum.min(1), self.prestart.min(1));
+        Settings { minimum, capacity: 1, unlimited: false, prestart, ..self }
+    }
+
     /// How many tasks may run at once.
     pub(crate) fn ceiling(&self) -> usize {
         if self.unlimited { usize::MAX } else { self.capacity }

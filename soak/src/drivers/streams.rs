@@ -11,7 +11,7 @@ use std::task::Poll;
 use std::thread;
 use std::time::Instant;
 
-use formic::{AsyncPool, ForEachError, JoinError, from_stream};
+use formic::{AsyncPool, Control, ForEachError, JoinError, from_stream};
 use futures_util::{Stream, StreamExt, stream};
 use pollster::block_on;
 use tokio::sync::mpsc;
@@ -38,7 +38,8 @@ pub(crate) fn run(plan: &Plan, watch: &Watch, books: &Arc<Books>) {
     watch.show(move || Some(format!("{:?}", seen.stats())));
     // A seat of the pool counts as one task, however many items it takes.
     books.seats.store(true, Ordering::SeqCst);
-    let (end, growth) = (Instant::now() + plan.time, Growth::default());
+    settle(&pool, books);
+    let (end, growth) = (Instant::now() + plan.time, Growth::begin());
     let caller = |number| Caller {
         pool: pool.clone(),
         ground: &ground,
@@ -52,11 +53,24 @@ pub(crate) fn run(plan: &Plan, watch: &Watch, books: &Arc<Books>) {
             scope.spawn(move || caller.run());
         }
     });
+    settle(&pool, books);
     growth.check(books);
     watch.forget();
     finish(plan, pool, books);
     // Without the runtime nothing would run on.
     watch.await_that(books, "what was accepted runs to its end", || Arc::strong_count(books) == 1);
+}
+
+/// Has the pool free what it may keep. The memory of ended futures is freed by the next submit, because
+/// that is the thread that got it from the allocator; until then a pool keeps up to 4,096 of them.
+fn settle(pool: &AsyncPool, books: &Books) {
+    let control: &Control = pool;
+    for _ in 0..2 {
+        let submitted = block_on(pool.submit(async {}));
+        if submitted.is_err() || control.wait_idle().is_err() {
+            books.fault("an open pool does not run a future");
+        }
+    }
 }
 
 fn finish(plan: &Plan, pool: AsyncPool, books: &Books) {
@@ -87,6 +101,8 @@ struct Item {
     ticket: Ticket,
     /// Polls that are pending before the item ends.
     yields: usize,
+    /// Makes the item's future as large as those of most programs.
+    payload: [u64; 64],
     /// Dropped when the item has ended, which its feeder hears of.
     _ended: Option<Ended>,
 }
@@ -94,13 +110,16 @@ struct Item {
 impl Item {
     fn new(books: &Arc<Books>, ended: Option<Ended>, random: &mut Random) -> Option<Self> {
         let yields = if random.once_in(3) { random.within(1, 3) } else { 0 };
-        Some(Item { ticket: books.ticket()?, yields, _ended: ended })
+        Some(Item { ticket: books.ticket()?, yields, payload: [random.next(); 64], _ended: ended })
     }
 
     async fn run(self) -> usize {
         self.ticket.begin();
         for _ in 0..self.yields {
             tokio::task::yield_now().await;
+        }
+        if self.payload.windows(2).any(|pair| pair[0] != pair[1]) {
+            self.ticket.books().fault("an item was damaged");
         }
         self.ticket.complete();
         self.ticket.number()
