@@ -24,14 +24,16 @@ pub(crate) enum Kind {
     Streams,
     StartOrder,
     DroppedWaiters,
+    EndedRuntimes,
 }
 
-const KINDS: [Kind; 15] = [
+const KINDS: [Kind; 16] = [
     Kind::Pool,
     Kind::AsyncPool,
     Kind::FnPool,
     Kind::AsyncFnPool,
     Kind::FnPoolWithState,
+    Kind::EndedRuntimes,
     Kind::MultiAsync,
     Kind::Multi,
     Kind::Semaphore,

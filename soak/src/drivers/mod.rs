@@ -14,4 +14,5 @@ pub(crate) mod streams; // items that an async pool waits for
 pub(crate) mod start_order; // .. of tasks on one worker
 pub(crate) mod dropped_waiters; // futures that leave a queue
 pub(crate) mod goal; // .. and what they wait for
+pub(crate) mod ended_runtimes; // under a pool of futures
 pub(crate) mod semaphore;
