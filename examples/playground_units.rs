@@ -46,7 +46,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     has_begun.recv()?;
     has_begun.recv()?;
 
-    // A unit that nobody has begun with is taken back, and never runs.
+    // A unit that has not started is taken back, and never runs.
     assert!(third.cancel());
     let error = third.join().expect_err("it was cancelled");
     println!("the third: {error}");

@@ -42,7 +42,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 too_slow.push(n);
             }
             Ok(None) => unreachable!("nobody but the time limit cancels"),
-            // Had no worker begun with it, the argument would come back.
+            // If it had not started, the argument would come back.
             Err(other) => return Err(other.into()),
         }
     }

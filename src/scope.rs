@@ -139,7 +139,7 @@ impl Pool {
         body: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
     ) -> T {
         let tasks = Tasks::new();
-        // A worker that waits runs what nobody has begun with, so it needs a handle for each task.
+        // A worker that waits runs tasks that have not started, so it needs a handle for each.
         let latch = engine::inside().is_none().then(|| Latch::new(self.engine()));
         let scope = Scope { pool: self, tasks: Mutex::new(tasks), latch, lifetimes: PhantomData };
         let outcome = catch_unwind(AssertUnwindSafe(|| body(&scope)));

@@ -1,4 +1,4 @@
-//! How many seats a pull has begun with at a time.
+//! How many seats a pull starts at a time.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -9,7 +9,7 @@ const MOST: usize = 64;
 /// After the pool had no place for all of them, it is not asked again for so many items.
 const PAUSE: usize = 32;
 
-/// How many seats are begun with next. A hint, because several seats may ask at once.
+/// How many seats are started next. A hint, because several seats may ask at once.
 #[derive(Debug)]
 pub(super) struct Bunch {
     size: AtomicUsize,
@@ -46,7 +46,7 @@ impl Bunch {
 mod tests {
     use super::*;
 
-    /// What is begun with, where there is room for `room`.
+    /// What is started, where there is room for `room`.
     fn begun(bunch: &Bunch, room: usize) -> Option<usize> {
         let mut begun = None;
         bunch.begin(|size| {

@@ -226,10 +226,10 @@ where
         })
     }
 
-    /// Has more seats begun with, if there are places for them.
+    /// Starts more seats, if there are places for them.
     fn grow(self: &Arc<Self>) {
         let count = self.count.load(Ordering::Relaxed);
-        // Those in the line have more begun with when it is their turn.
+        // Those in the line start more when it is their turn.
         if !self.engine.may_run_more_than(count) || !self.are_polled(From::Line) {
             return;
         }
