@@ -49,6 +49,7 @@ fn main() -> ExitCode {
         // The phase would hang for ever.
         std::process::exit(1);
     });
+    report_panics(seed, &current);
     let begun = Instant::now();
     let done = run_phases(&cli, seed, &watch, &current);
     match done {
@@ -88,6 +89,16 @@ fn run_phases(cli: &Cli, seed: u64, watch: &Watch, current: &AtomicU64) -> Optio
     }
     progress.finish();
     Some(done)
+}
+
+/// Has each panic say in which phase it was. The panics of tasks print nothing, so this is one that must
+/// not be, and the process may not survive it.
+fn report_panics(seed: u64, current: &Arc<AtomicU64>) {
+    let (print, current) = (std::panic::take_hook(), Arc::clone(current));
+    std::panic::set_hook(Box::new(move |panic| {
+        print(panic);
+        eprintln!("replay: {}", cli::replay(seed, current.load(Ordering::Relaxed)));
+    }));
 }
 
 fn report_failure(plan: &Plan, faults: &[String], seed: u64) {

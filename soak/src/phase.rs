@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::books::Books;
 use crate::drivers::{
     async_fn_pool, async_pool, dropped_waiters, ended_runtimes, fn_pool, global, multi,
-    multi_async, pool, semaphore, start_order, streams,
+    multi_async, pool, semaphore, start_order, streams, thread_locals,
 };
 use crate::memory::{Leftovers, live};
 use crate::plan::{Kind, Plan};
@@ -79,6 +79,7 @@ fn drive(plan: &Plan, watch: &Watch, books: &Arc<Books>) {
         Kind::Semaphore => semaphore::run(plan, watch, books),
         Kind::Streams => streams::run(plan, watch, books),
         Kind::DroppedWaiters => dropped_waiters::run(plan, watch, books),
+        Kind::ThreadLocals => thread_locals::run(plan, watch, books),
         Kind::EndedRuntimes => ended_runtimes::run(plan, watch, books),
         Kind::StartOrder => start_order::run(plan, watch, books),
     }

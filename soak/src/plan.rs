@@ -25,9 +25,10 @@ pub(crate) enum Kind {
     StartOrder,
     DroppedWaiters,
     EndedRuntimes,
+    ThreadLocals,
 }
 
-const KINDS: [Kind; 16] = [
+const KINDS: [Kind; 17] = [
     Kind::Pool,
     Kind::AsyncPool,
     Kind::FnPool,
@@ -36,6 +37,7 @@ const KINDS: [Kind; 16] = [
     Kind::EndedRuntimes,
     Kind::MultiAsync,
     Kind::Multi,
+    Kind::ThreadLocals,
     Kind::Semaphore,
     Kind::Streams,
     Kind::AsyncPool,
@@ -126,6 +128,7 @@ fn settings(kind: Kind, entangled: bool, random: &mut Random) -> Settings {
         _ if entangled => settings.narrow(random),
         Kind::Streams => settings.patient(),
         Kind::StartOrder => settings.patient().single(),
+        Kind::ThreadLocals => settings.restless(random),
         _ => settings,
     }
 }

@@ -98,6 +98,14 @@ impl Settings {
         Settings { minimum, capacity: 1, unlimited: false, prestart, ..self }
     }
 
+    /// The same for a pool whose threads end soon and which is often full.
+    pub(crate) fn restless(self, random: &mut Random) -> Self {
+        let keep_alive = Some(random.micros(300));
+        let queue = Some(random.below(3));
+        let (growth, preallocate) = (Growth::Eager, false);
+        Settings { minimum: 0, keep_alive, queue, growth, preallocate, ..self }
+    }
+
     /// How many tasks may run at once.
     pub(crate) fn ceiling(&self) -> usize {
         if self.unlimited { usize::MAX } else { self.capacity }

@@ -70,7 +70,10 @@ use self::roster::Duty;
 use self::sync::{Arc as Shared, Mutex, MutexGuard, lock};
 use self::threads::{PoolId, Threads};
 
+pub(crate) use self::crew::CloseListener;
 pub(crate) use self::current::is_cancelled;
+#[cfg(feature = "tokio")]
+pub(crate) use self::ends::CloseSubscription;
 pub(crate) use self::ends::Ended;
 pub(crate) use self::entry::{Held, Patience};
 pub(crate) use self::growth::ByLoad;
@@ -94,8 +97,6 @@ pub(crate) use self::{
     rested::Rested,
     watched::Watched,
 };
-#[cfg(feature = "tokio")]
-pub(crate) use self::{crew::CloseListener, ends::CloseSubscription};
 
 const LOCK_TRIES: u32 = if cfg!(loom) { 0 } else { 200 };
 
@@ -252,12 +253,8 @@ impl<W: Work> Engine<W> {
         // A waker is somebody else's code, and one that panics must not keep the others asleep.
         acts.wake.iter().for_each(|waiter| contain(|| waiter.wake()));
         acts.call.iter().for_each(Waker::wake_by_ref);
-        for listener in acts.tell_closed.iter().filter_map(Weak::upgrade) {
-            // The listener may be dropped here, with a user's source and function.
-            contain(|| {
-                listener.pool_closed();
-                drop(listener);
-            });
+        if !acts.tell_closed.is_empty() {
+            tell_closed(&acts.tell_closed);
         }
         for index in acts.start {
             // If there are other workers, the pool is only slower.
@@ -316,6 +313,17 @@ impl<W: Work> Engine<W> {
 
     pub(crate) fn hooks(&self) -> &Hooks {
         &self.settings.hooks
+    }
+}
+
+#[cold]
+fn tell_closed(listeners: &[Weak<dyn CloseListener>]) {
+    for listener in listeners.iter().filter_map(Weak::upgrade) {
+        // The listener may be dropped here, with a user's source and function.
+        contain(|| {
+            listener.pool_closed();
+            drop(listener);
+        });
     }
 }
 

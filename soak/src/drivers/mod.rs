@@ -15,4 +15,5 @@ pub(crate) mod start_order; // .. of tasks on one worker
 pub(crate) mod dropped_waiters; // futures that leave a queue
 pub(crate) mod goal; // .. and what they wait for
 pub(crate) mod ended_runtimes; // under a pool of futures
+pub(crate) mod thread_locals; // that use a pool when their thread ends
 pub(crate) mod semaphore;
