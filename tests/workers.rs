@@ -237,13 +237,12 @@ mod newest_first {
         let keep_alive = Duration::from_millis(100);
         let pool = Pool::builder().workers(3).keep_alive(keep_alive).name("others");
         let pool = pool.build().unwrap();
-        let idle = make_three_idle(&pool);
+        make_three_idle(&pool);
+        // Now and then means far more often than keep-alive: if the workers took turns, none would retire. An
+        // idle worker that looks for itself may take a task while the machine keeps the newest one waiting.
         eventually("the others retire", || {
-            // Now and then means far more often than keep-alive.
             thread::park_timeout(Duration::from_millis(2));
-            let name = worker_of_next_task(&pool);
-            // On a machine that stands still for so long, the newest may retire as well.
-            assert!(name == idle[2] || pool.workers() == 1, "{name} of {idle:?} was used");
+            worker_of_next_task(&pool);
             pool.workers() == 1
         });
     }

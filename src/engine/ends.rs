@@ -22,7 +22,7 @@ use crate::stats::Stats;
 pub(crate) use self::waiting::Ended;
 
 impl<J> Crew<J> {
-    fn close(&mut self, phase: Phase, acts: &mut Acts) {
+    pub(super) fn close(&mut self, phase: Phase, acts: &mut Acts) {
         self.phase = phase;
         self.gate.shut();
         self.dismiss_waiters(acts);

@@ -60,7 +60,9 @@ impl<W: Work> Engine<W> {
         patience: Patience,
     ) -> Result<(), (W::Job, Refused)> {
         let crew = self.lock();
-        if crew.is_clear() || (patience.would_wait() && self.is_let_through(&crew, patience)) {
+        let has_worker = crew.roster.present() > 0;
+        let enters = || patience.would_wait() && has_worker && self.is_let_through(&crew, patience);
+        if crew.is_clear() || enters() {
             self.put(crew, job);
             return Ok(());
         }

@@ -166,3 +166,12 @@ fn a_permit_has_a_worker() {
     all_done.recv().unwrap();
     drain(&engine);
 }
+
+#[test]
+fn a_task_that_enters_beyond_the_bound_needs_a_worker_too() {
+    let engine = engine(1, 0, |_| true);
+    let beyond = engine.submit(Task::new(|| ()), Patience::Beyond);
+    assert_eq!(beyond.map_err(|(_, refused)| refused), Err(Refused::NoWorker));
+    assert_eq!((engine.stats().accepted, engine.stats().queued), (0, 0));
+    drain(&engine);
+}

@@ -63,7 +63,7 @@ use std::task::Waker;
 use std::time::Duration;
 
 pub(crate) use self::crew::Hands;
-use self::crew::{Acts, Crew, Limits};
+use self::crew::{Acts, Crew, Limits, Phase};
 use self::lane::Lane;
 use self::line::Line;
 use self::roster::Duty;
@@ -265,10 +265,14 @@ impl<W: Work> Engine<W> {
     /// Starts a worker for a place that is being started. If that fails the place is vacant again, and what
     /// no worker will ever take is dropped.
     fn start_at(self: &Arc<Self>, index: usize) -> Result<(), NoStart> {
-        self.start(index).inspect_err(|_| {
+        self.start(index).inspect_err(|error| {
             let mut acts = Acts::default();
             let mut crew = self.lock();
             crew.could_not_start(index, &mut acts);
+            if matches!(error, NoStart::RuntimeGone) && crew.roster.workers() == 0 {
+                crew.close(Phase::RuntimeGone, &mut acts);
+                self.lane.set_places(0);
+            }
             let lost = crew.abandon();
             self.drop_lost(crew, lost, acts);
         })
