@@ -155,8 +155,6 @@ impl Control {
     #[doc(alias = "Release")]
     #[doc(alias = "shutdown")]
     pub async fn drain_async(&self) -> Result<(), StillRunning> {
-        self.check_outside(Ended::Workers)?;
-        self.close();
         self.steer().until(Ended::Workers).await
     }
 

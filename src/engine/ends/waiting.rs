@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use super::super::crew::{Crew, Phase};
+use super::super::sync::MutexGuard;
 use super::super::wait::{Mood, Waiter, is_over, park_until};
 use super::super::wait_list::WaitList;
 use super::super::{Engine, Work};
@@ -39,11 +40,15 @@ impl<J> Crew<J> {
         if self.has_ended(what) {
             return true;
         }
+        self.join_those_awaiting(what, waiter);
+        self.heed_waiters();
+        false
+    }
+
+    fn join_those_awaiting(&mut self, what: Ended, waiter: &Arc<Waiter>) {
         let list = self.those_awaiting(what);
         waiter.set_key(list.next_key());
         list.push(Arc::clone(waiter));
-        self.heed_waiters();
-        false
     }
 
     fn those_awaiting(&mut self, what: Ended) -> &mut WaitList<Arc<Waiter>> {
@@ -68,8 +73,20 @@ impl<W: Work> Engine<W> {
         if !may_block && !crew.would_end() {
             return Err(in_runtime(&crew, Ended::Workers));
         }
+        let waiter = Waiter::thread();
+        self.close_and_await(crew, &waiter);
+        self.wait(Ended::Workers, &waiter, deadline)
+    }
+
+    /// Closes the pool and joins those who wait for its end, in one step: if another thread opened the pool
+    /// again in between, the end would have come and gone unseen.
+    fn close_and_await(
+        self: &Arc<Self>,
+        mut crew: MutexGuard<'_, Crew<W::Job>>,
+        waiter: &Arc<Waiter>,
+    ) {
+        crew.join_those_awaiting(Ended::Workers, waiter);
         self.close_crew(crew, Phase::Closed);
-        self.wait_until(Ended::Workers, deadline)
     }
 
     /// Waits for an end. Says what is left if the end does not come in time, or if the calling thread cannot
@@ -87,15 +104,28 @@ impl<W: Work> Engine<W> {
             }
         }
         let waiter = Waiter::thread();
-        if self.lock().await_end(what, &waiter) || waiter.look().is_some() {
+        if self.lock().await_end(what, &waiter) {
             return self.end_wait(what);
         }
-        waiter_parks(self, &waiter);
+        self.wait(what, &waiter, deadline)
+    }
+
+    /// Waits for an end as one of those who wait for it.
+    fn wait(
+        self: &Arc<Self>,
+        what: Ended,
+        waiter: &Arc<Waiter>,
+        deadline: Option<Instant>,
+    ) -> Result<(), StillRunning> {
+        if waiter.look().is_some() {
+            return self.end_wait(what);
+        }
+        waiter_parks(self, waiter);
         while waiter.verdict().is_none() {
             if !park_until(deadline, None) {
                 let mut crew = self.lock();
                 if waiter.verdict().is_none() {
-                    crew.no_longer_await(what, &waiter);
+                    crew.no_longer_await(what, waiter);
                     return Err(crew.still_running());
                 }
             }
@@ -111,7 +141,8 @@ impl<W: Work> Engine<W> {
         Ok(())
     }
 
-    /// As [`Engine::wait_until`], for a future.
+    /// As [`Engine::wait_until`] for [`Ended::Tasks`], and as [`Engine::drain`] for [`Ended::Workers`], for a
+    /// future. The pool is closed when it is first polled.
     pub(crate) fn until(self: &Arc<Self>, what: Ended) -> UntilEnd<'_, W> {
         UntilEnd { engine: self, what, waiter: None }
     }
@@ -162,7 +193,13 @@ impl<W: Work> Future for UntilEnd<'_, W> {
         } else {
             engine.check_outside(what)?;
             let waiter = Waiter::future(context.waker());
-            let ended = engine.lock().await_end(what, &waiter);
+            let ended = match what {
+                Ended::Tasks => engine.lock().await_end(what, &waiter),
+                Ended::Workers => {
+                    engine.close_and_await(engine.lock(), &waiter);
+                    waiter.verdict().is_some()
+                }
+            };
             self.waiter = Some(waiter);
             ended
         };

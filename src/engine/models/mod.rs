@@ -520,3 +520,14 @@ fn a_permit_outlives_close() {
         assert_eq!(count.ran.load(Ordering::SeqCst), 1);
     });
 }
+
+#[test]
+fn a_drain_sees_its_end_although_the_pool_is_opened_again() {
+    explore(|| {
+        let (engine, _) = engine(settings(1, 4));
+        let other = Arc::clone(&engine);
+        let opener = thread::spawn(move || other.reopen().is_ok());
+        engine.drain(None).unwrap();
+        opener.join().unwrap();
+    });
+}
