@@ -272,7 +272,12 @@ impl<'scope> Scope<'scope, '_> {
             }
         }));
         let error = match self.pool.spawn_from(whole, patience, origin) {
-            Ok(handle) => return Ok(self.hand_out(handle, drawer)),
+            Ok(handle) => {
+                // If the task was discarded it may be dropped here, and a panic after the handle was made
+                // would leak that.
+                engine::contain(|| drop(shared));
+                return Ok(self.hand_out(handle, drawer));
+            }
             Err(error) => error,
         };
         let (reason, task) = (error.reason(), locked(&shared).take());

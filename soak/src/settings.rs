@@ -100,7 +100,7 @@ impl Settings {
 
     /// The same for a pool whose threads end soon and which is often full.
     pub(crate) fn restless(self, random: &mut Random) -> Self {
-        let keep_alive = Some(random.micros(300));
+        let keep_alive = Some(Duration::from_micros(random.within(1, 300) as u64));
         let queue = Some(random.below(3));
         let (growth, preallocate) = (Growth::Eager, false);
         Settings { minimum: 0, keep_alive, queue, growth, preallocate, ..self }
