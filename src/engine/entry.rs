@@ -60,18 +60,18 @@ impl<W: Work> Engine<W> {
         patience: Patience,
     ) -> Result<(), (W::Job, Refused)> {
         let crew = self.lock();
-        let has_worker = crew.roster.present() > 0;
-        let enters = || patience.would_wait() && has_worker && self.is_let_through(&crew, patience);
-        if crew.is_clear() || enters() {
+        if crew.is_clear() || (patience.would_wait() && self.is_let_through(&crew, patience)) {
             self.put(crew, job);
             return Ok(());
         }
         self.submit_slowly(crew, job, patience)
     }
 
-    /// A worker never waits at its own gate: the place it would wait for may be its own.
+    /// A worker never waits at its own gate: the place it would wait for may be its own. Without a worker, a
+    /// task is let through only after the first one has been started.
     fn is_let_through(&self, crew: &Crew<W::Job>, patience: Patience) -> bool {
-        !crew.is_closed() && (patience == Patience::Beyond || self.is_inside())
+        let may_not_wait = patience == Patience::Beyond || self.is_inside();
+        may_not_wait && !crew.is_closed() && crew.roster.present() > 0
     }
 
     #[cold]
