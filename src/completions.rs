@@ -1,10 +1,13 @@
 //! Tasks in flight, and their outcomes in order of completion.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::ptr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
 
-use crate::engine::{self, Kind};
+use crate::engine::{self, Kind, Lent, Release, Suspension};
 use crate::error::JoinError;
 use crate::handle::JoinHandle;
 
@@ -20,8 +23,12 @@ pub(crate) trait InFlight {
 
     fn is_done(&self) -> bool;
 
-    /// Runs the task on the calling thread, which is a worker's, if the task has not started.
-    fn run_here(&self);
+    /// Runs the task on the calling thread, which is a worker's, if the task has not started and the thread may.
+    /// True if it has run.
+    fn run_here(&self) -> bool;
+
+    /// A task waits for this one: see [`Joinable::want`](engine::Joinable::want).
+    fn want(&self, by: Weak<dyn Release>) -> Option<Duration>;
 
     fn cancel(&self);
 
@@ -43,10 +50,12 @@ impl<T> InFlight for JoinHandle<T> {
         self.is_finished()
     }
 
-    fn run_here(&self) {
-        if let Some(parcel) = self.parcel() {
-            parcel.run_here();
-        }
+    fn run_here(&self) -> bool {
+        self.parcel().is_some_and(|parcel| parcel.run_here())
+    }
+
+    fn want(&self, by: Weak<dyn Release>) -> Option<Duration> {
+        self.parcel()?.want(by)
     }
 
     fn cancel(&self) {
@@ -67,9 +76,13 @@ pub(crate) struct Completions<T> {
     tasks: BTreeMap<usize, T>,
     /// The number of the task that is added next.
     next: usize,
-    /// A worker that waited has seen to it that each task below this number has started.
-    started: usize,
+    /// A task that waited has run each task below this number, or let its pool know that it waits.
+    known: usize,
+    /// That task.
+    known_by: Option<Weak<dyn Release>>,
     ended: Arc<Ended>,
+    /// There while a task is suspended on the next outcome.
+    suspension: Option<Suspension>,
 }
 
 /// The numbers of tasks that have ended, and whose outcomes have not been taken.
@@ -108,7 +121,7 @@ impl<T> Completions<T> {
     /// No task yet. The first one gets this number.
     pub(crate) fn starting_at(number: usize) -> Self {
         let (tasks, ended) = (BTreeMap::new(), Arc::default());
-        Completions { tasks, next: number, started: number, ended }
+        Completions { tasks, next: number, known: number, known_by: None, ended, suspension: None }
     }
 
     /// The number of the task that is added next.
@@ -149,15 +162,45 @@ impl<T: InFlight> Completions<T> {
         }
     }
 
-    /// Blocks until there is an outcome. None if there is no task.
+    /// Blocks until there is an outcome. None if there is no task. A task that waits here lends its place.
     pub(crate) fn next(&mut self) -> Option<Numbered<T::Output>> {
-        engine::block_on(|context| self.poll_next(context))
+        let mut run_here = true;
+        while run_here {
+            if let Some(outcome) = self.take_ended() {
+                return Some(outcome);
+            }
+            run_here = self.run_one_here();
+        }
+        let lent = if self.tasks.is_empty() { None } else { Lent::begin() };
+        let by = lent.as_ref().map(Lent::token);
+        let retry = Cell::new(by.clone().and_then(|by| self.want_all(&by)));
+        let poll = |context: &mut Context<'_>| {
+            if let (Some(_), Some(by)) = (retry.get(), &by) {
+                retry.set(self.tasks.values().find_map(|task| task.want(Weak::clone(by))));
+            }
+            self.poll_ended(context)
+        };
+        engine::block_on_or_retry(poll, || retry.get())
     }
 
     pub(crate) fn poll_next(
         &mut self,
         context: &mut Context<'_>,
     ) -> Poll<Option<Numbered<T::Output>>> {
+        engine::resume_on_thread();
+        let mut polled = self.poll_ended(context);
+        while polled.is_pending() && self.run_one_here() {
+            polled = self.poll_ended(context);
+        }
+        if polled.is_ready() {
+            self.suspension = None;
+        } else if let Some(by) = engine::suspend_on(&mut self.suspension) {
+            self.want_all(&by);
+        }
+        polled
+    }
+
+    fn poll_ended(&mut self, context: &mut Context<'_>) -> Poll<Option<Numbered<T::Output>>> {
         loop {
             if let Some(outcome) = self.take_ended() {
                 return Poll::Ready(Some(outcome));
@@ -168,26 +211,37 @@ impl<T: InFlight> Completions<T> {
             let mut state = self.ended.lock();
             if state.numbers.is_empty() {
                 state.waker = Some(context.waker().clone());
-                drop(state);
-                if !self.help_out() {
-                    return Poll::Pending;
-                }
+                return Poll::Pending;
             }
         }
     }
 
-    /// A worker that waits runs a task that has not started. False if there is none.
-    fn help_out(&mut self) -> bool {
+    /// A worker that waits runs a task that has not started, if it may. False if there is none.
+    fn run_one_here(&mut self) -> bool {
         if engine::inside() != Some(Kind::Thread) {
             return false;
         }
-        while let Some((number, task)) = self.tasks.range(self.started..).next() {
-            self.started = number + 1;
-            if !task.is_done() {
-                task.run_here();
+        while let Some((number, task)) = self.tasks.range(self.known..).next() {
+            let runs = !task.is_done();
+            if runs && !task.run_here() {
+                return false;
+            }
+            self.known = number + 1;
+            if runs {
                 return true;
             }
         }
         false
+    }
+
+    /// Lets the pool know that a task waits for each of these. If a thread could not be started for one, returns
+    /// when to try again.
+    fn want_all(&mut self, by: &Weak<dyn Release>) -> Option<Duration> {
+        let is_same = |other: &Weak<_>| ptr::addr_eq(other.as_ptr(), by.as_ptr());
+        if !self.known_by.as_ref().is_some_and(is_same) {
+            (self.known, self.known_by) = (0, Some(Weak::clone(by)));
+        }
+        let known = std::mem::replace(&mut self.known, self.next);
+        self.tasks.range(known..).filter_map(|(_, task)| task.want(Weak::clone(by))).last()
     }
 }

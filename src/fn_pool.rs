@@ -15,7 +15,7 @@ use crate::engine::{Engine, Parcel, Patience, Slip};
 use crate::error::{CallError, Refused, SubmitError};
 use crate::handle::JoinHandle;
 
-pub(crate) use self::calls::Calls;
+pub(crate) use self::calls::{Calls, WorkerState};
 
 /// A pool of worker threads that run one function with many arguments.
 ///

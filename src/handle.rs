@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use crate::control::deadline;
-use crate::engine::{self, Joinable, TakenIn};
+use crate::engine::{self, Joinable, Suspension};
 use crate::error::JoinError;
 
 /// A handle to a task: [`join`](JoinHandle::join) it, or await it on any executor. Dropped, the task
@@ -37,8 +37,8 @@ use crate::error::JoinError;
 pub struct JoinHandle<T> {
     /// Gone once the outcome has been collected.
     parcel: Option<Arc<dyn Joinable<T>>>,
-    /// The task itself, while the one that awaits it has taken it in.
-    taken_in: Option<TakenIn<T>>,
+    /// There while the handle is pending in a task.
+    suspension: Option<Suspension>,
     cancel_on_drop: bool,
 }
 
@@ -47,7 +47,7 @@ const TAKEN: &str = "a join handle was asked for its result after it had given i
 
 impl<T> JoinHandle<T> {
     pub(crate) fn new(parcel: Arc<dyn Joinable<T>>) -> Self {
-        JoinHandle { parcel: Some(parcel), taken_in: None, cancel_on_drop: false }
+        JoinHandle { parcel: Some(parcel), suspension: None, cancel_on_drop: false }
     }
 
     /// Blocks the thread until the result is there. A task that joins another one which has not started
@@ -141,8 +141,7 @@ impl<T> JoinHandle<T> {
         if let Err(refused) = engine::check_wait(parcel, deadline) {
             return Some(Err(JoinError::Refused(refused)));
         }
-        // A thread that blocks polls nothing, so a task that was taken in goes back to the line.
-        self.taken_in = None;
+        self.suspension = None;
         let outcome = engine::wait_for(parcel, deadline)?;
         self.parcel = None;
         Some(outcome)
@@ -258,21 +257,13 @@ impl<T> Future for JoinHandle<T> {
     ///
     /// If the result was taken before: by another poll, or by [`join_timeout`](JoinHandle::join_timeout).
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let Some(parcel) = self.parcel.clone() else { panic!("{TAKEN}") };
-        engine::help_out(&parcel);
-        if self.taken_in.as_ref().is_some_and(|task| !task.sits_here()) {
-            // The handle has left the task that had taken this one in, so it goes back to the line.
-            self.taken_in = None;
+        let this = &mut *self;
+        let Some(parcel) = &this.parcel else { panic!("{TAKEN}") };
+        let polled = engine::poll_outcome(parcel, &mut this.suspension, context);
+        if polled.is_ready() {
+            this.parcel = None;
         }
-        if self.taken_in.is_none() {
-            self.taken_in = TakenIn::take(&parcel, context.waker());
-        }
-        if self.taken_in.as_mut().is_some_and(|task| task.poll(context)) {
-            self.taken_in = None;
-        }
-        let Some(outcome) = parcel.collect(context.waker()) else { return Poll::Pending };
-        self.parcel = None;
-        Poll::Ready(outcome)
+        polled
     }
 }
 

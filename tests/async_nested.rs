@@ -204,7 +204,7 @@ fn an_async_function_calls_itself_through_its_pool() {
 }
 
 #[test]
-fn a_child_that_was_given_back_is_discarded_once() {
+fn a_queued_child_that_was_awaited_is_discarded_once() {
     on_both(|| async {
         let (pool, stop) = (small(1, 4), Stop::new());
         let token = Arc::new(());
@@ -233,7 +233,7 @@ fn a_child_that_was_given_back_is_discarded_once() {
 }
 
 #[test]
-fn a_child_that_was_taken_in_is_cancelled_from_elsewhere() {
+fn an_awaited_child_is_cancelled_from_elsewhere() {
     on_both(|| async {
         let (pool, stop, token) = (small(1, 0), Stop::new(), Arc::new(()));
         let (inner, at, kept) = (pool.clone(), stop.clone(), Arc::clone(&token));
@@ -281,32 +281,6 @@ fn a_parent_that_is_cancelled_leaves_its_children_to_the_pool() {
     });
 }
 
-/// A child that has taken in one of its own goes back to the line, with that one, and both end.
-#[test]
-fn a_child_that_was_given_back_takes_its_own_child_with_it() {
-    for yields in 0..3 {
-        on_both(move || async move {
-            let pool = small(1, 8);
-            let inner = pool.clone();
-            let parent = pool.spawn(async move {
-                let again = inner.clone();
-                let child = inner.spawn(async move {
-                    let grandchild = async move {
-                        for _ in 0..yields {
-                            yield_now().await;
-                        }
-                    };
-                    again.spawn(grandchild).await.unwrap().await.unwrap();
-                });
-                let mut child = Box::pin(child.await.unwrap());
-                drop(poll_once(child.as_mut()));
-            });
-            parent.await.unwrap().await.unwrap();
-            assert_eq!(drained(&pool).await.completed, 3);
-        });
-    }
-}
-
 /// A handle is polled by one task, and awaited by another, whose place its task must not need.
 #[test]
 fn a_handle_that_was_polled_in_a_task_is_awaited_by_another() {
@@ -328,7 +302,7 @@ fn a_handle_that_was_polled_in_a_task_is_awaited_by_another() {
 
 /// There are free places when the parent asks, but others stand before its child and will have them.
 #[test]
-fn a_child_is_taken_in_if_others_before_it_will_have_the_places() {
+fn a_child_starts_in_a_lent_place_if_others_before_it_have_the_places() {
     on_both(|| async {
         let (pool, done) = (small(3, 50), Stop::new());
         let (inner, open) = (pool.clone(), done.clone());

@@ -297,9 +297,9 @@ fn a_task_pulls_through_its_own_full_pool() {
     });
 }
 
-/// What a task has taken in stays the only one until its end, whatever the task pulls meanwhile.
+/// A lent place is for one task at a time, whatever the task pulls that lends it.
 #[test]
-fn a_task_that_pulls_keeps_what_it_has_taken_in() {
+fn a_task_that_pulls_lends_its_place_to_one() {
     on_both(|| async {
         let (pool, stop, began) = (hushed(1, 10), Stop::new(), Arc::new(AtomicUsize::new(0)));
         let (inner, opens) = (pool.clone(), stop.clone());
@@ -478,42 +478,5 @@ fn a_pull_from_inside_goes_on_when_the_seat_that_waited_has_lost_its_place() {
         keeps.let_pass(1);
         keeper.await.unwrap();
         assert_eq!(drained(&pool).await.panicked, 0);
-    });
-}
-
-/// An item's future may leave behind a handle of a task that it has begun to poll, in a full pool as a part
-/// of itself. That of the next item in its place has nothing to do with that.
-#[test]
-fn an_item_is_not_held_up_by_what_the_one_before_it_left_behind() {
-    on_both(|| async {
-        let (pool, stop) = (small(2, 100), Stop::new());
-        let [first, second] = [Stop::new(), Stop::new()];
-        pool.submit(first.task()).await.unwrap();
-        first.have_come(1).await;
-        let left: Arc<Mutex<Option<JoinHandle<()>>>> = Arc::default();
-        let (inner, leaves) = (pool.clone(), Arc::clone(&left));
-        let children = [Some(stop.task()), None].into_iter();
-        let (empties, fills) = (first.clone(), second.clone());
-        let pulled = pool.for_each(children, move |child| {
-            let (inner, leaves) = (inner.clone(), Arc::clone(&leaves));
-            let (empties, fills) = (empties.clone(), fills.clone());
-            async move {
-                let Some(child) = child else {
-                    return inner.spawn(yield_now()).await.unwrap().await.unwrap();
-                };
-                let mut handle = inner.spawn(child).await.unwrap();
-                assert!(poll_once(Pin::new(&mut handle)).is_pending());
-                // The other place is taken by another task, and nobody is left in the line.
-                empties.open();
-                inner.submit(fills.task()).await.unwrap();
-                fills.have_come(1).await;
-                *leaves.lock().unwrap() = Some(handle);
-            }
-        });
-        pulled.await.unwrap();
-        stop.open();
-        second.open();
-        let handle = left.lock().unwrap().take().unwrap();
-        assert!(handle.await.is_ok());
     });
 }

@@ -49,7 +49,7 @@ fn shrinks_under_a_parent(awaits: fn(Vec<JoinHandle<u32>>) -> Ends) {
 }
 
 #[test]
-fn a_task_takes_its_child_in_when_the_pool_shrinks_under_it() {
+fn a_task_that_awaits_its_child_goes_on_when_the_pool_shrinks_under_it() {
     shrinks_under_a_parent(|handles| {
         Box::pin(async move {
             let mut sum = 0;
@@ -80,7 +80,7 @@ fn a_task_that_takes_children_as_they_end_goes_on_when_the_pool_shrinks_under_it
 
 /// The same for calls: a function that calls its own pool.
 #[test]
-fn a_call_is_taken_in_when_the_pool_shrinks_under_it() {
+fn a_call_goes_on_when_the_pool_shrinks_under_it() {
     on(0, || async {
         let own = Arc::new(std::sync::OnceLock::<AsyncFnPool<u32, u32>>::new());
         let (pool, stop) = (Arc::clone(&own), Stop::new());
@@ -115,9 +115,9 @@ fn a_call_is_taken_in_when_the_pool_shrinks_under_it() {
     });
 }
 
-/// A child that was taken in stays where it is, whatever size the pool gets.
+/// A child in a lent place keeps it, whatever size the pool gets.
 #[test]
-fn a_child_that_was_taken_in_ends_while_the_size_changes() {
+fn a_child_in_a_lent_place_ends_while_the_size_changes() {
     on_both(|| async {
         let (pool, stop) = (small(1, 8), Stop::new());
         let (inner, at, ran) = (pool.clone(), stop.clone(), Arc::new(AtomicUsize::new(0)));

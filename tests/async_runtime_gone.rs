@@ -131,7 +131,7 @@ fn the_task_of_a_permit_is_told_too() {
 }
 
 #[test]
-fn children_that_were_taken_in_are_told_too() {
+fn children_in_lent_places_are_told_too() {
     for threads in [0, 2] {
         watch(move || {
             let (runtime, stop) = (runtime(threads), Stop::new());

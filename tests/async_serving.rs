@@ -362,8 +362,8 @@ async fn drained_when_idle(pool: &Pool) -> formic::Stats {
     drained(pool).await
 }
 
-/// A call may leave behind a handle of another that it has begun to poll, in a full pool as a part of
-/// itself. The next call in its place has nothing to do with that.
+/// A call may leave behind a handle of another that it has polled. The place that the next call lends is not for
+/// that one.
 #[test]
 fn a_call_is_not_held_up_by_what_the_one_before_it_left_behind() {
     on_both(|| async {

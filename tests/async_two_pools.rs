@@ -6,15 +6,11 @@
 
 mod common;
 
-use std::time::Duration;
-
-use common::on_tokio::{Stop, drained, on, on_both, runtime, small, watch};
-use common::{PATIENCE, block_on, poll_once};
-use formic::{AsyncFnPool, AsyncPool, Builder, Control, JoinHandle, OnTokio, Pool};
+use common::on_tokio::{Stop, drained, on, on_both, small};
+use common::poll_once;
+use formic::{AsyncPool, Pool};
 use futures_util::future::BoxFuture;
-use tokio::runtime::Runtime;
 use tokio::task::yield_now;
-use tokio::time::sleep;
 
 #[test]
 fn two_pools_of_one_call_each_other() {
@@ -43,7 +39,7 @@ fn two_pools_of_one_call_each_other() {
 }
 
 #[test]
-fn a_pool_drains_although_its_last_task_was_taken_in_by_another_pool() {
+fn a_pool_drains_although_a_task_of_another_pool_awaits_its_last_task() {
     on_both(|| async {
         let (one, two, stop) = (small(1, 0), small(1, 0), Stop::new());
         let (other, child) = (two.clone(), stop.task());
@@ -124,89 +120,5 @@ fn a_future_awaits_a_closure_that_joins_a_future() {
         assert_eq!(outer.await.unwrap().await.unwrap(), Err(formic::Refused::Full));
         assert_eq!(drained(&pool).await.completed, 1);
         threads.drain_async().await.unwrap();
-    });
-}
-
-/// A pool of one whose tasks are of two kinds.
-trait Home: Clone + Send + 'static {
-    fn control(&self) -> &Control;
-    fn hold(&self, stop: &Stop);
-    fn nap(&self) -> JoinHandle<()>;
-}
-
-const NAP: Duration = Duration::from_millis(20);
-
-impl Home for AsyncPool {
-    fn control(&self) -> &Control {
-        self
-    }
-    fn hold(&self, stop: &Stop) {
-        self.blocking_submit(stop.task()).unwrap();
-    }
-    fn nap(&self) -> JoinHandle<()> {
-        self.try_spawn(async { sleep(NAP).await }).unwrap()
-    }
-}
-
-/// Its function makes the timer, and its future only awaits that.
-impl Home for AsyncFnPool<Option<Stop>, ()> {
-    fn control(&self) -> &Control {
-        self
-    }
-    fn hold(&self, stop: &Stop) {
-        self.blocking_submit(Some(stop.clone())).unwrap();
-    }
-    fn nap(&self) -> JoinHandle<()> {
-        self.try_spawn(None).unwrap()
-    }
-}
-
-fn hold_or_nap(stop: Option<Stop>) -> BoxFuture<'static, ()> {
-    match stop {
-        Some(stop) => Box::pin(stop.task()),
-        None => Box::pin(sleep(NAP)),
-    }
-}
-
-/// A task of the full pool `home` is begun by a task of `away`, which gives its handle away and ends, and with it
-/// all that `away` has, by `end`. It goes on at home by the timer that it has begun with.
-fn goes_on_at_home(home: &impl Home, away: AsyncPool, end: impl FnOnce(AsyncPool)) {
-    let stop = Stop::new();
-    home.hold(&stop);
-    block_on(stop.have_come(1));
-    let its = home.clone();
-    let parent = away.try_spawn(async move {
-        let mut handle = Box::pin(its.nap());
-        assert!(poll_once(handle.as_mut()).is_pending(), "it is begun here");
-        handle
-    });
-    let handle = parent.unwrap().join().unwrap();
-    end(away);
-    assert_eq!(home.control().busy(), 2, "it is taken in by its handle");
-    stop.open();
-    block_on(handle).unwrap();
-    home.control().drain().unwrap();
-}
-
-#[test]
-fn a_task_has_the_timers_of_its_own_pool_although_another_began_with_it() {
-    fn own_thread<P: OnTokio>(builder: Builder<P>) -> Builder<P> {
-        builder.workers(1).own_threads(1)
-    }
-    watch(|| {
-        let pool = || own_thread(AsyncPool::builder()).build().unwrap();
-        let drain = |away: AsyncPool| Control::drain(&away).unwrap();
-        goes_on_at_home(&pool(), pool(), drain);
-        let calls = own_thread(AsyncFnPool::builder()).build(hold_or_nap).unwrap();
-        goes_on_at_home(&calls, pool(), drain);
-
-        let on =
-            |runtime: &Runtime| AsyncPool::builder().workers(1).runtime(runtime.handle().clone());
-        let (stays, ends) = (runtime(2), runtime(2));
-        let home = on(&stays).build().unwrap();
-        goes_on_at_home(&home, pool(), drain);
-        home.reopen().unwrap();
-        let away = on(&ends).build().unwrap();
-        goes_on_at_home(&home, away, move |_| ends.shutdown_timeout(PATIENCE));
     });
 }

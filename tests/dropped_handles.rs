@@ -229,9 +229,9 @@ mod futures {
         });
     }
 
-    /// The task that awaits it takes it in, and drops the handle before its end.
+    /// A task polls the handle once, and drops it before the end.
     #[test]
-    fn a_task_that_was_taken_in_and_given_back_tells_the_hook() {
+    fn a_task_whose_handle_was_polled_and_dropped_tells_the_hook() {
         on_both(|| async {
             let told = Told::default();
             let pool = told.by(AsyncPool::builder()).build().unwrap();
@@ -239,14 +239,14 @@ mod futures {
             let parent = async move {
                 let child = async {
                     yield_now().await;
-                    panic!("given back");
+                    panic!("on its own");
                 };
                 let mut child = inner.spawn(child).await.unwrap();
                 assert!(poll_once(std::pin::Pin::new(&mut child)).is_pending());
             };
             pool.submit(parent).await.unwrap();
             pool.wait_idle().await.unwrap();
-            assert_eq!(told.messages(), ["given back"]);
+            assert_eq!(told.messages(), ["on its own"]);
         });
     }
 

@@ -1,14 +1,13 @@
-//! Waiting inside a task: a worker that joins a task nobody has begun runs it itself (promise 4).
+//! Waiting inside a task: a task that waits for another lends its place to it (promises 2 and 4).
 
 mod common;
 
-use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
-use common::{Door, block_on, eventually, hold_workers, hush_quiet_threads, join};
+use common::{Door, block_on, hold_workers, hush_quiet_threads, join};
 use formic::{JoinError, JoinHandle, Pool, WhenFull, is_cancelled};
 
 fn pool_of(workers: usize, queue: usize) -> Pool {
@@ -80,21 +79,6 @@ fn two_pools_may_call_into_each_other() {
         }
         assert_eq!(pools.iter().map(|pool| pool.stats().completed).sum::<u64>(), depth as u64 + 1);
     }
-}
-
-#[test]
-fn a_worker_runs_the_task_of_another_pool_that_it_joins() {
-    let (door, third) = (Door::new(), pool_of(1, 4));
-    let (pool, task) = task_of_a_busy_pool(&door);
-    let here = third.spawn(move || (task.join().expect("it ran"), thread::current().id())).unwrap();
-    let (ran_on, worker) = joined(here).unwrap();
-    assert_eq!(ran_on, worker);
-    let stats = pool.stats();
-    assert_eq!((stats.completed, stats.queued, stats.busy), (1, 0, 1));
-    assert_eq!(third.stats().completed, 1, "it is counted where it was spawned");
-    door.open();
-    pool.drain().unwrap();
-    assert_eq!(pool.stats().completed, 2);
 }
 
 #[test]
@@ -201,68 +185,66 @@ fn a_task_that_a_task_runs_for_lack_of_a_place_hears_nothing_of_the_others_cance
     assert!(!receiver.recv().unwrap(), "a submitted task");
 }
 
-thread_local! {
-    /// How many tasks this thread has begun, one inside the other.
-    static DEPTH: Cell<usize> = const { Cell::new(0) };
-}
-
-/// How many threads are at work, and the most that ever were.
+/// How many tasks run without waiting for another.
 #[derive(Default)]
-struct AtWork(AtomicUsize, AtomicUsize);
+struct Running(AtomicUsize);
 
-impl AtWork {
-    /// Runs a task, and counts the thread if it runs no other.
-    fn run<T>(&self, task: impl FnOnce() -> T) -> T {
-        let outermost = DEPTH.replace(DEPTH.get() + 1) == 0;
-        if outermost {
-            self.1.fetch_max(1 + self.0.fetch_add(1, Ordering::SeqCst), Ordering::SeqCst);
-        }
+impl Running {
+    /// Runs a task of a pool with this capacity, which starts now.
+    fn start<T>(&self, capacity: usize, task: impl FnOnce() -> T) -> T {
+        let before = self.0.fetch_add(1, Ordering::SeqCst);
+        assert!(before < capacity, "{before} tasks ran when one started");
         let result = task();
-        if outermost {
-            self.0.fetch_sub(1, Ordering::SeqCst);
-        }
-        DEPTH.set(DEPTH.get() - 1);
+        self.0.fetch_sub(1, Ordering::SeqCst);
+        result
+    }
+
+    /// Joins a task, in a task that was started like this.
+    fn wait<T>(&self, task: JoinHandle<T>) -> T {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+        let result = task.join().expect("it ran");
+        self.0.fetch_add(1, Ordering::SeqCst);
         result
     }
 }
 
 /// Runs a tree of tasks that join each other, and returns how many there are.
-fn grow(pool: &Pool, depth: usize, at_work: &Arc<AtWork>) -> usize {
+fn grow(pool: &Pool, depth: usize, running: &Arc<Running>) -> usize {
     let spawn = |_| {
-        let (handle, at_work) = (pool.clone(), Arc::clone(at_work));
-        let task = move || at_work.run(|| 1 + grow(&handle, depth - 1, &at_work));
+        let (handle, inside) = (pool.clone(), Arc::clone(running));
+        let task = move || inside.start(2, || 1 + grow(&handle, depth - 1, &inside));
         pool.spawn(task).expect("the pool is open")
     };
     let children: Vec<_> = (0..if depth == 0 { 0 } else { 3 }).map(spawn).collect();
-    children.into_iter().map(|child| child.join().expect("it ran")).sum()
+    children.into_iter().map(|child| running.wait(child)).sum()
 }
 
 #[test]
 fn the_figures_add_up_and_capacity_holds_while_tasks_join_tasks() {
-    let (pool, other, at_work) = (pool_of(2, 16), pool_of(2, 16), Arc::new(AtWork::default()));
+    let (pool, other, running) = (pool_of(2, 16), pool_of(2, 16), Arc::new(Running::default()));
     let (snapshots, stop) = (pool.clone(), Arc::new(AtomicBool::new(false)));
     let stopped = Arc::clone(&stop);
     let watcher = thread::spawn(move || {
         let mut last = snapshots.stats();
         while !stopped.load(Ordering::SeqCst) {
             let stats = snapshots.stats();
-            assert!(stats.adds_up() && stats.workers <= 2, "{stats:?}");
+            assert!(stats.adds_up(), "{stats:?}");
             assert!(stats.accepted >= last.accepted && stats.completed >= last.completed);
             last = stats;
         }
     });
     let mut tasks = 0;
     for _ in 0..30 {
-        // The workers of another pool join as well; what they run is on no thread of this one.
-        let (handle, inside) = (pool.clone(), Arc::clone(&at_work));
+        // Tasks of another pool join as well. They are not among those that run here.
+        let (handle, inside) = (pool.clone(), Arc::clone(&running));
         let foreign = other.spawn(move || {
-            DEPTH.set(1);
+            inside.0.fetch_add(1, Ordering::SeqCst);
             let grown = grow(&handle, 4, &inside);
-            DEPTH.set(0);
+            inside.0.fetch_sub(1, Ordering::SeqCst);
             grown
         });
-        let (handle, inside) = (pool.clone(), Arc::clone(&at_work));
-        let own = pool.spawn(move || inside.run(|| 1 + grow(&handle, 4, &inside))).unwrap();
+        let (handle, inside) = (pool.clone(), Arc::clone(&running));
+        let own = pool.spawn(move || inside.start(2, || 1 + grow(&handle, 4, &inside))).unwrap();
         tasks += joined(own).unwrap() + joined(foreign.unwrap()).unwrap();
     }
     stop.store(true, Ordering::SeqCst);
@@ -270,68 +252,64 @@ fn the_figures_add_up_and_capacity_holds_while_tasks_join_tasks() {
     pool.drain().unwrap();
     let stats = pool.stats();
     assert_eq!((tasks, stats.completed), (30 * 241, 30 * 241));
-    assert!(at_work.1.load(Ordering::SeqCst) <= 2, "never above capacity");
+    assert_eq!(running.0.load(Ordering::SeqCst), 0);
+}
+
+/// A task of `pool` that waits for a task of `other`, which waits for `last`, another task of `pool`.
+fn across<T: Send + 'static>(
+    pool: &Pool,
+    other: &Pool,
+    last: impl FnOnce() -> T + Send + 'static,
+) -> JoinHandle<T> {
+    let (own, other) = (pool.clone(), other.clone());
+    let between = move || own.spawn(last).expect("it is open").join().expect("it ran");
+    let first = move || other.spawn(between).expect("it is open").join().expect("it ran");
+    pool.spawn(first).expect("it is open")
 }
 
 #[test]
-fn every_end_waits_for_a_task_that_another_pools_worker_runs() {
+fn every_end_waits_for_a_task_in_a_lent_place() {
     for drain in [false, true] {
-        let (pool, other, door, inside) = (pool_of(1, 4), pool_of(1, 4), Door::new(), Door::new());
-        hold_workers(&pool, &door, 1);
+        let (pool, other, inside) = (pool_of(1, 4), pool_of(1, 4), Door::new());
         let at_door = inside.clone();
-        let task = pool.spawn(move || at_door.wait()).unwrap();
-        let joiner = other.spawn(move || task.join()).unwrap();
+        let first = across(&pool, &other, move || at_door.wait());
         inside.await_waiting(1);
-        door.open();
-        eventually("the pool's own task has ended", || pool.stats().completed == 1);
         if drain {
             let left = pool.drain_timeout(Duration::from_millis(5)).unwrap_err();
-            assert_eq!((left.running(), left.queued()), (1, 0));
+            assert_eq!((left.running(), left.queued()), (2, 0));
         }
         let ending = pool.clone();
         let ending = thread::spawn(move || if drain { ending.drain() } else { ending.wait_idle() });
         let stats = pool.stats();
-        assert_eq!((stats.busy, stats.queued, stats.completed), (1, 0, 1));
-        assert!(!ending.is_finished(), "a task of the pool still runs");
+        assert_eq!((stats.busy, stats.queued, stats.completed), (2, 0, 0));
+        assert!(!ending.is_finished(), "two tasks of the pool still run");
         inside.open();
         join(ending).unwrap();
         assert_eq!((pool.stats().completed, pool.busy()), (2, 0));
-        joined(joiner).unwrap().unwrap();
+        joined(first).unwrap();
     }
 }
 
 #[test]
-fn a_task_that_another_pools_worker_runs_cannot_wait_for_its_own_pools_end() {
+fn a_task_in_a_lent_place_cannot_wait_for_its_own_pools_end() {
     for drain in [false, true] {
-        let (pool, other, door) = (pool_of(1, 4), pool_of(1, 4), Door::new());
-        hold_workers(&pool, &door, 1);
+        let (pool, other) = (pool_of(1, 4), pool_of(1, 4));
         let handle = pool.clone();
         let end = move || if drain { handle.drain() } else { handle.wait_idle() };
-        let task = pool.spawn(end).unwrap();
-        let joiner = other.spawn(move || task.join().expect("it ran")).unwrap();
-        eventually("it is on its way", || pool.queued() == 0);
-        door.open();
-        let left = joined(joiner).unwrap().expect_err("it would wait for itself");
+        let first = across(&pool, &other, end);
+        let left = joined(first).unwrap().expect_err("it would wait for itself");
         assert!(left.is_from_inside() && !pool.is_closed());
     }
 }
 
 #[test]
-fn a_task_that_another_pools_worker_runs_never_waits_at_its_own_pools_gate() {
+fn a_task_in_a_lent_place_never_waits_at_its_own_pools_gate() {
     let (pool, other) = (pool_of(1, 1), pool_of(1, 4));
-    let (own, foreign) = (pool.clone(), other.clone());
-    // A task waits for a task of the other pool, which runs a task of the first, which is full.
-    let first = pool.spawn(move || {
-        let handle = own.clone();
-        let door = Door::new();
-        let at_door = door.clone();
-        let last = own.spawn(move || (at_door.wait(), handle.submit(|| ()).is_ok()).1).unwrap();
-        let between = foreign.spawn(move || last.join().expect("it ran")).unwrap();
-        door.await_waiting(1);
+    let own = pool.clone();
+    let first = across(&pool, &other, move || {
         while own.try_submit(|| ()).is_ok() {}
-        door.open();
-        between.join().expect("it ran")
+        own.submit(|| ()).is_ok()
     });
-    assert!(joined(first.unwrap()).unwrap());
+    assert!(joined(first).unwrap());
     pool.drain().unwrap();
 }

@@ -9,8 +9,8 @@ use super::may_block::may_block;
 use super::runtime::MOST_TASKS;
 use super::serving::Serving;
 use crate::engine::{
-    Awaited, Begin, Board, Cell, Counts, Departure, Drives, End, Engine, Hands, List, NoStart,
-    Parcel, Rested, Runnable, Slip, Stock, Unpack, Watched, Work, contain,
+    Begin, Board, Cell, Drives, End, Engine, Hands, List, NoStart, Parcel, Runnable, Slip, Stock,
+    Unpack, Watched, Work, contain,
 };
 use crate::error::{JoinError, Refused, SubmitError, TaskPanic};
 use crate::handle::JoinHandle;
@@ -26,8 +26,6 @@ enum For<'a, T: Send + 'static, R: Send + 'static> {
     Driver(&'a Arc<Engine<Calls<T, R>>>, &'a List),
     /// .. or it has one.
     Handle(&'a List, Arc<Spawned<T, R>>),
-    /// Somebody who awaits it.
-    Joiner(Arc<Spawned<T, R>>),
 }
 
 pub(super) type Origin = &'static Location<'static>;
@@ -43,8 +41,6 @@ pub(crate) struct Calls<T: Send + 'static, R: Send + 'static> {
 pub(crate) enum Job<T: Send + 'static, R: Send + 'static> {
     Bare(T, Origin),
     Spawned(Slip<Calls<T, R>, T, R>),
-    /// A call that was begun by somebody who awaited it, and does so no longer.
-    Resumed(Rested),
 }
 
 /// One stock for each driver.
@@ -72,9 +68,6 @@ impl<T: Send + 'static, R: Send + 'static> Calls<T, R> {
                 let call = Watched::new(function(argument), Some(parcel), origin);
                 Cell::from_stock(&watched[list.number()], call)
             }
-            For::Joiner(parcel) => {
-                Cell::new(Watched::new(function(argument), Some(parcel), origin))
-            }
         });
         Calls { make, ground, board }
     }
@@ -85,24 +78,14 @@ impl<T: Send + 'static, R: Send + 'static> Calls<T, R> {
 
     /// Begins with a call that has a handle. None if there is nothing to poll: it was not there any
     /// more, or its function panicked before it had a future.
-    fn begin(
-        parcel: &Arc<Spawned<T, R>>,
-        list: Option<&List>,
-        counts: Counts,
-    ) -> Result<Arc<dyn Runnable>, End> {
-        let argument = parcel.take_to_drive().ok_or(End::Ghost)?;
-        if counts == Counts::Joiner {
-            parcel.engine().depart(Departure::Adopted);
-        }
+    fn begin(slip: &Slip<Self, T, R>, list: &List) -> Result<Arc<dyn Runnable>, End> {
+        let (argument, parcel) = slip.take_to_drive()?;
         let (work, origin) = (parcel.engine().work(), parcel.origin());
-        let whose = match list {
-            Some(list) => For::Handle(list, Arc::clone(parcel)),
-            None => For::Joiner(Arc::clone(parcel)),
-        };
+        let whose = For::Handle(list, Arc::clone(parcel));
         let made = catch_unwind(AssertUnwindSafe(|| (work.make)(whose, argument, origin)));
         made.map_err(|payload| {
             let panic = TaskPanic::caught(payload, Some(origin));
-            parcel.end_driven(Err(JoinError::Panicked(panic)), counts)
+            parcel.end_driven(Err(JoinError::Panicked(panic)))
         })
     }
 
@@ -126,28 +109,12 @@ impl<T: Send + 'static, R: Send + 'static> Work for Calls<T, R> {
         Hands::Drivers(self.board.drivers())
     }
 
-    fn nudge(&self) {
-        self.board.wake_all();
-    }
-
-    fn awaited(job: &Job<T, R>) -> Option<Arc<dyn Awaited>> {
-        match job {
-            Job::Bare(..) => None,
-            Job::Spawned(slip) => slip.parcel().map(|parcel| Arc::clone(parcel) as _),
-            Job::Resumed(rested) => Some(rested.awaited()),
-        }
-    }
-
     fn start(engine: &Arc<Engine<Self>>, index: usize) -> Result<(), NoStart> {
         engine.work().ground.start(engine, index)
     }
 
     fn check_start(&self) -> Result<(), NoStart> {
         self.ground.check_start()
-    }
-
-    fn at_home(engine: &Engine<Self>, poll: &mut dyn FnMut()) {
-        engine.work().ground.at_home(engine, poll);
     }
 
     fn may_block() -> bool {
@@ -157,7 +124,6 @@ impl<T: Send + 'static, R: Send + 'static> Work for Calls<T, R> {
     fn kill(job: &Job<T, R>) -> bool {
         match job {
             Job::Bare(..) => true,
-            Job::Resumed(rested) => rested.kill(),
             Job::Spawned(slip) => slip.kill(),
         }
     }
@@ -165,7 +131,6 @@ impl<T: Send + 'static, R: Send + 'static> Work for Calls<T, R> {
     fn is_ghost(job: &Job<T, R>) -> bool {
         match job {
             Job::Bare(..) => false,
-            Job::Resumed(rested) => rested.is_ghost(),
             Job::Spawned(slip) => slip.is_ghost(),
         }
     }
@@ -173,7 +138,7 @@ impl<T: Send + 'static, R: Send + 'static> Work for Calls<T, R> {
     fn origin(job: &Job<T, R>) -> Option<Origin> {
         match job {
             Job::Bare(_, origin) => Some(origin),
-            Job::Spawned(_) | Job::Resumed(_) => None,
+            Job::Spawned(_) => None,
         }
     }
 }
@@ -190,33 +155,24 @@ impl<T: Send + 'static, R: Send + 'static> Drives for Calls<T, R> {
                 Begin::Cell((engine.work().make)(whose, argument, origin))
             }
             Job::Spawned(slip) => {
-                let begun = slip
-                    .parcel()
-                    .ok_or(End::Ghost)
-                    .and_then(|parcel| Calls::begin(parcel, Some(list), Counts::Driver));
+                let begun = Calls::begin(&slip, list);
                 // If it has ended and nobody wants its outcome, that is dropped here, and may panic; the
                 // call is counted already.
                 contain(|| drop(slip));
                 begun.map_or_else(Begin::Ended, Begin::Cell)
             }
-            Job::Resumed(rested) => rested.take().map_or(Begin::Ended(End::Ghost), Begin::Cell),
         }
     }
 }
 
 impl<T: Send + 'static, R: Send + 'static> Unpack<T, R> for Calls<T, R> {
-    fn run_here(_: &Arc<Spawned<T, R>>) {
+    fn job(slip: Slip<Self, T, R>) -> Job<T, R> {
+        Job::Spawned(slip)
+    }
+
+    fn run_here(_: &Arc<Spawned<T, R>>) -> bool {
         // A future needs its runtime, so a thread that joins it can only wait.
-    }
-
-    fn take_in(parcel: &Arc<Spawned<T, R>>) -> Option<Arc<dyn Runnable>> {
-        let cell = Calls::begin(parcel, None, Counts::Joiner).ok()?;
-        cell.set_adopted(true);
-        Some(cell)
-    }
-
-    fn resume(rested: Rested) -> Option<Job<T, R>> {
-        Some(Job::Resumed(rested))
+        false
     }
 }
 
@@ -231,7 +187,7 @@ where
     match entered {
         Err((Job::Bare(argument, _), refused)) => Err(SubmitError::new(argument, refused)),
         // The engine gives back what it was given.
-        Err((Job::Spawned(_) | Job::Resumed(_), _)) | Ok(()) => Ok(()),
+        Err((Job::Spawned(_), _)) | Ok(()) => Ok(()),
     }
 }
 

@@ -8,8 +8,8 @@ use super::ground::Ground;
 use super::may_block::may_block;
 use super::runtime::MOST_TASKS;
 use crate::engine::{
-    Awaited, Bare, Begin, Board, Cell, Departure, Drives, End, Engine, Hands, List, NoStart,
-    Parcel, Rested, Runnable, Unpack, Watched, Work,
+    Bare, Begin, Board, Cell, Drives, End, Engine, Hands, List, NoStart, Parcel, Runnable, Slip,
+    Unpack, Watched, Work,
 };
 use crate::error::{Refused, SubmitError};
 use crate::handle::JoinHandle;
@@ -24,15 +24,18 @@ pub(crate) struct Futures {
 pub(crate) enum Job {
     Bare(Arc<dyn Runnable>),
     Spawned(Entry),
-    Resumed(Rested),
 }
 
 /// What stands in the line for a parcel. Dropped there, it has the task cancelled.
-pub(crate) struct Entry(Arc<dyn Parcelled>);
+pub(crate) struct Entry {
+    task: Arc<dyn Parcelled>,
+    /// See [`Slip`].
+    claimed: bool,
+}
 
 /// The parcel of a future of whatever type.
-trait Parcelled: Awaited {
-    fn take(&self) -> Option<Arc<dyn Runnable>>;
+trait Parcelled: Send + Sync {
+    fn take(&self, claimed: bool) -> Begin;
     fn kill(&self) -> bool;
     fn is_ghost(&self) -> bool;
     fn discard(&self);
@@ -79,7 +82,7 @@ impl Job {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        Job::Spawned(Entry(Arc::clone(parcel) as Arc<dyn Parcelled>))
+        Job::Spawned(Entry { task: Arc::clone(parcel) as _, claimed: false })
     }
 
     /// Gives back the future of a job that was made by [`Job::bare`] from an `F`.
@@ -145,9 +148,12 @@ where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
-    fn take(&self) -> Option<Arc<dyn Runnable>> {
-        let Packed(cell) = self.take_to_drive()?;
-        Some(cell)
+    fn take(&self, claimed: bool) -> Begin {
+        match self.take_to_drive(claimed) {
+            Some(Packed(cell)) => Begin::Cell(cell),
+            // A claimed task that is gone has been counted.
+            None => Begin::Ended(if claimed { End::Counted } else { End::Ghost }),
+        }
     }
 
     fn kill(&self) -> bool {
@@ -165,7 +171,9 @@ where
 
 impl Drop for Entry {
     fn drop(&mut self) {
-        self.0.discard();
+        if !self.claimed {
+            self.task.discard();
+        }
     }
 }
 
@@ -178,18 +186,6 @@ impl Work for Futures {
         Hands::Drivers(self.board.drivers())
     }
 
-    fn nudge(&self) {
-        self.board.wake_all();
-    }
-
-    fn awaited(job: &Job) -> Option<Arc<dyn Awaited>> {
-        match job {
-            Job::Bare(_) => None,
-            Job::Spawned(entry) => Some(Arc::clone(&entry.0) as _),
-            Job::Resumed(rested) => Some(rested.awaited()),
-        }
-    }
-
     fn start(engine: &Arc<Engine<Self>>, index: usize) -> Result<(), NoStart> {
         engine.work().ground.start(engine, index)
     }
@@ -198,27 +194,21 @@ impl Work for Futures {
         self.ground.check_start()
     }
 
-    fn at_home(engine: &Engine<Self>, poll: &mut dyn FnMut()) {
-        engine.work().ground.at_home(engine, poll);
-    }
-
     fn may_block() -> bool {
         may_block()
     }
 
     fn kill(job: &Job) -> bool {
         match job {
-            Job::Bare(cell) => cell.kill(),
-            Job::Spawned(entry) => entry.0.kill(),
-            Job::Resumed(rested) => rested.kill(),
+            Job::Bare(_) => true,
+            Job::Spawned(entry) => entry.task.kill(),
         }
     }
 
     fn is_ghost(job: &Job) -> bool {
         match job {
             Job::Bare(_) => false,
-            Job::Spawned(entry) => entry.0.is_ghost(),
-            Job::Resumed(rested) => rested.is_ghost(),
+            Job::Spawned(entry) => entry.task.is_ghost(),
         }
     }
 
@@ -234,12 +224,10 @@ impl Drives for Futures {
     }
 
     fn begin(_: &Arc<Engine<Self>>, _: &Arc<List>, job: Job) -> Begin {
-        let cell = match job {
-            Job::Bare(cell) => Some(cell),
-            Job::Spawned(entry) => entry.0.take(),
-            Job::Resumed(rested) => rested.take(),
-        };
-        cell.map_or(Begin::Ended(End::Ghost), Begin::Cell)
+        match job {
+            Job::Bare(cell) => Begin::Cell(cell),
+            Job::Spawned(entry) => entry.task.take(entry.claimed),
+        }
     }
 }
 
@@ -248,18 +236,15 @@ where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
-    fn run_here(_: &Arc<Spawned<F>>) {
+    fn job(slip: Slip<Self, Packed<F>, F::Output>) -> Job {
+        let (Some(task), claimed) = slip.into_parts() else {
+            unreachable!("a slip that stands in no line holds its parcel")
+        };
+        Job::Spawned(Entry { task, claimed })
+    }
+
+    fn run_here(_: &Arc<Spawned<F>>) -> bool {
         // A future needs its runtime, so a thread that joins it can only wait.
-    }
-
-    fn take_in(parcel: &Arc<Spawned<F>>) -> Option<Arc<dyn Runnable>> {
-        let Packed(cell) = parcel.take_to_drive()?;
-        parcel.engine().depart(Departure::Adopted);
-        cell.set_adopted(true);
-        Some(cell)
-    }
-
-    fn resume(rested: Rested) -> Option<Job> {
-        Some(Job::Resumed(rested))
+        false
     }
 }

@@ -19,9 +19,7 @@ use self::seat::{InThePool, Own, Seat};
 use super::bunch::Bunch;
 use super::futures::{Futures, Job};
 use super::source::PollItems;
-use crate::engine::{
-    Cell, CloseListener, CloseSubscription, Drives, Engine, Runnable, Work, is_away,
-};
+use crate::engine::{Cell, CloseListener, CloseSubscription, Drives, Engine, Runnable, is_away};
 use crate::error::{JoinError, Refused, TaskPanic};
 
 /// Where results go.
@@ -268,7 +266,7 @@ where
     pub(super) fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
         // With everybody else: this is rare, and to know the seats would cost memory for each.
-        self.engine.work().nudge();
+        self.engine.work().board().wake_all();
     }
 
     /// Ready when no seat is left that has an item or could get one. Those in the line find out when

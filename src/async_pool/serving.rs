@@ -13,7 +13,7 @@ use pin_project_lite::pin_project;
 
 use super::calls::Calls;
 use super::runtime::goes_on;
-use crate::engine::{Counts, End, Engine, Errand, contain};
+use crate::engine::{End, Engine, Errand, contain};
 
 pin_project! {
     /// See the module's first lines.
@@ -111,10 +111,6 @@ where
     Fut: Future + Send,
     Fut::Output: Send + 'static,
 {
-    fn set_counts(self: Pin<&mut Self>, _: Counts) {
-        // It is counted by whoever drops it.
-    }
-
     fn origin(&self) -> Option<&'static Location<'static>> {
         Some(self.origin)
     }

@@ -2,7 +2,7 @@
 
 use super::Builder;
 use crate::error::BuildError;
-use crate::fn_pool::{Calls, FnPool};
+use crate::fn_pool::{Calls, FnPool, WorkerState};
 use crate::pool::{Closures, Pool};
 
 impl Builder<Pool> {
@@ -92,7 +92,8 @@ where
     where
         F: Fn(T) -> R + Send + Sync + 'static,
     {
-        self.build_with_state(|| (), move |(), argument| function(argument))
+        let calls = Calls::new(WorkerState::None, || (), move |(), argument| function(argument));
+        self.start(calls).map(FnPool::from_started)
     }
 
     /// As [`build`](Builder::build), for a function with a state per worker; see
@@ -123,6 +124,6 @@ where
         I: Fn() -> S + Send + Sync + 'static,
         F: Fn(&mut S, T) -> R + Send + Sync + 'static,
     {
-        self.start(Calls::new(init, function)).map(FnPool::from_started)
+        self.start(Calls::new(WorkerState::Own, init, function)).map(FnPool::from_started)
     }
 }

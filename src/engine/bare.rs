@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use pin_project_lite::pin_project;
 
 use super::cell::Errand;
-use super::run::{Counts, End, contain};
+use super::run::{End, contain};
 
 pin_project! {
     /// See the module's first lines.
@@ -58,10 +58,6 @@ impl<F: Future> Future for Bare<F> {
 }
 
 impl<F: Future + Send> Errand for Bare<F> {
-    fn set_counts(self: Pin<&mut Self>, _: Counts) {
-        // It is counted by whoever drops it.
-    }
-
     fn origin(&self) -> Option<&'static Location<'static>> {
         Some(self.origin)
     }

@@ -56,13 +56,6 @@ impl Books {
         self.adopted
     }
 
-    /// Whoever ran a task because it joins it gives it back, before it has ended: it gets a new
-    /// ticket.
-    pub(crate) fn note_return(&mut self) {
-        self.adopted -= 1;
-        self.reissued += 1;
-    }
-
     fn note_ghost_passed(&mut self) {
         self.ghosts -= 1;
         self.void += 1;
@@ -136,11 +129,6 @@ impl<J> Crew<J> {
         places.saturating_sub(self.pending())
     }
 
-    /// Whether there are not places for all tasks in the line. Those that were taken in need none.
-    pub(crate) fn is_crowded(&self) -> bool {
-        self.pending().saturating_sub(self.books.adopted) > self.limits.capacity
-    }
-
     /// Tasks that are running, by whomever.
     fn busy(&self, tally: Tally) -> usize {
         tally.busy() + self.books.adopted + self.line.driven()
@@ -190,7 +178,7 @@ impl<J> Crew<J> {
         let (workers, idle) = match self.limits.hands {
             Hands::Threads => {
                 let workers = self.roster.workers();
-                (workers, workers.saturating_sub(tally.busy()))
+                (workers, workers.saturating_sub(tally.busy() + self.claimed()))
             }
             // To its users, a pool of futures has a worker for each of them.
             Hands::Drivers(_) => (busy, 0),

@@ -8,20 +8,22 @@ use super::roster::Duty;
 use super::sync::now;
 
 /// After a thread could not be started, the crew works with those it has for so long.
-const START_PAUSE: Duration = Duration::from_millis(10);
+pub(crate) const START_PAUSE: Duration = Duration::from_millis(10);
 
 impl<J> Crew<J> {
     /// Calls a worker if the tasks in the line need one: the most recently idle, or a new one.
     pub(crate) fn call_for_help(&mut self, acts: &mut Acts) {
         let tally = self.line.tally();
         let queued = tally.queued(self.line.published());
-        if queued == 0 || !self.may_begin() {
+        if queued == 0 {
             return;
         }
         self.grow_by_load(acts);
         if !self.can_call() {
-            // Nothing changes that by itself, except time if a start has failed, and the load.
-            self.roster.quiet = self.no_start_before.is_none() && !self.may_grow();
+            // Nothing changes that by itself, except time if a start has failed, the load, and a driver's task
+            // that ends.
+            let lasts = self.limits.hands == Hands::Threads || self.free_places() > 0;
+            self.roster.quiet = lasts && self.no_start_before.is_none() && !self.may_grow();
             return;
         }
         // Those at work are through with short tasks in no time. One who is up, or looks every now
@@ -32,7 +34,7 @@ impl<J> Crew<J> {
             return;
         }
         // One driver is enough, and there is a lookout in case it is not.
-        if self.one_drives && self.roster.alert() + self.roster.count(Duty::Engaged) > 0 {
+        if self.one_drives && self.on_their_way() > 0 {
             self.roster.quiet = true;
             return;
         }
@@ -48,7 +50,7 @@ impl<J> Crew<J> {
         loop {
             let tally = self.line.tally();
             let queued = tally.queued(self.line.published());
-            if queued <= self.alert(tally) || !self.can_call() || !self.may_begin() {
+            if queued <= self.alert(tally) || !self.can_call() {
                 return;
             }
             self.call(acts);
@@ -63,7 +65,8 @@ impl<J> Crew<J> {
             // A driver takes as many tasks as there are.
             return if self.roster.alert() > 0 { usize::MAX } else { 0 };
         }
-        let between = self.roster.count(Duty::Engaged).saturating_sub(tally.busy());
+        let at_work = tally.busy() + self.claimed();
+        let between = self.roster.count(Duty::Engaged).saturating_sub(at_work);
         self.roster.alert() + between
     }
 
@@ -74,14 +77,39 @@ impl<J> Crew<J> {
     }
 
     fn can_call(&mut self) -> bool {
-        let at_work = self.roster.count(Duty::Engaged) + self.roster.alert();
-        let idle = self.roster.count(Duty::Idle) > 0 && at_work < self.limits.most_workers();
+        let free = self.free_places();
+        let has_place = match self.limits.hands {
+            Hands::Threads => free > self.roster.alert(),
+            Hands::Drivers(_) => free > 0,
+        };
         // By load, workers are started a step at a time.
-        idle || (self.limits.growth.is_none() && self.can_start())
+        let may_start = self.limits.growth.is_none();
+        has_place && (self.roster.count(Duty::Idle) > 0 || (may_start && self.can_start()))
+    }
+
+    /// Calls a worker for each task that could start in a lent place.
+    pub(crate) fn call_for_awaited(&mut self, acts: &mut Acts) {
+        let wanted = match self.limits.hands {
+            Hands::Threads => self.startable_when_lent(),
+            // A driver takes as many tasks as there are.
+            Hands::Drivers(_) => self.startable_when_lent().min(1),
+        };
+        for _ in self.on_their_way()..wanted {
+            if self.roster.count(Duty::Idle) == 0 && !self.can_start() {
+                return;
+            }
+            self.call(acts);
+        }
+    }
+
+    /// Workers that will look for a task without being called. One driver is enough if a watchdog watches it.
+    fn on_their_way(&self) -> usize {
+        let driver = self.one_drives && self.roster.count(Duty::Engaged) > 0;
+        self.roster.alert() + usize::from(driver)
     }
 
     pub(crate) fn can_start(&mut self) -> bool {
-        if self.roster.workers() >= self.limits.most_workers() {
+        if self.roster.workers() >= self.most_workers() {
             return false;
         }
         if self.no_start_before.is_some_and(|time| now() < time) {
@@ -105,6 +133,13 @@ impl<J> Crew<J> {
         self.no_start_before = now().checked_add(START_PAUSE);
         self.call_last_to_go(acts);
         self.serve_waiters(acts);
+    }
+
+    /// Calls idle workers to leave that were there for lent places.
+    pub(crate) fn call_surplus(&mut self, acts: &mut Acts) {
+        let workers = self.roster.workers() - self.roster.count(Duty::Leaving);
+        let surplus = workers.saturating_sub(self.most_workers());
+        acts.call.extend((0..surplus).map_while(|_| self.roster.call_oldest()));
     }
 
     /// In a closed pool a worker is idle only because others work off what is left, or because

@@ -14,16 +14,13 @@ use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Wake, Waker};
 
 pub(crate) use self::header::Header;
-use super::polling::{is_away, set_place};
-use super::run::{Counts, End, contain};
+use super::polling::{is_away, set_place, suspend};
+use super::run::{End, contain};
 use super::sync::{Mutex, Place, lock};
 use crate::error::TaskPanic;
 
 /// A future that says how it ended.
 pub(crate) trait Errand: Future<Output = End> + Send {
-    /// Says who counts it.
-    fn set_counts(self: Pin<&mut Self>, counts: Counts);
-
     /// Where it was submitted.
     fn origin(&self) -> Option<&'static Location<'static>>;
 
@@ -86,23 +83,6 @@ pub(crate) trait Runnable: Any + Send + Sync {
     /// # Safety
     /// The reference is only borrowed: whoever calls this has it for longer, and it is not dropped here.
     unsafe fn run(self: Arc<Self>, panic: &mut Option<TaskPanic>) -> Polled;
-
-    /// Polls the future of a cell that is on no list, and stays Ready: whoever has taken it in is woken in
-    /// its place. Its end, if it has come. If it panicked, it is gone.
-    fn run_within(&self, context: &mut Context<'_>) -> Result<Option<End>, TaskPanic>;
-
-    /// Has it counted as run by somebody who joins it, or not.
-    fn set_adopted(&self, adopted: bool) {
-        self.set_counts(if adopted { Counts::Joiner } else { Counts::Driver });
-    }
-
-    /// It was taken out of the line to be dropped, and is counted there. True: it would have run.
-    fn kill(&self) -> bool {
-        self.set_counts(Counts::Dropper);
-        true
-    }
-
-    fn set_counts(&self, counts: Counts);
 
     /// Drops the future, unless whoever polls it has to, and says how it is to be counted.
     fn abandon(&self) -> End;
@@ -258,11 +238,15 @@ impl<F: Errand + 'static, K: Keeps<F> + 'static> Runnable for Cell<F, K> {
         let waker = ManuallyDrop::new(Waker::from(unsafe { std::ptr::read(&raw const *this) }));
         // SAFETY: it is Polling by this thread, until `end_poll` or `set_over`.
         let end = match unsafe { this.poll_body(&mut Context::from_waker(&waker)) } {
-            Ok(None) => match header.end_poll() {
-                Some(polled) => return polled,
-                // SAFETY: it was given up, and left to this thread.
-                None => return Polled::Ended(unsafe { this.drop_body() }),
-            },
+            Ok(None) => {
+                // While it is Polling, so that the next poll comes after this.
+                suspend();
+                return match header.end_poll() {
+                    Some(polled) => polled,
+                    // SAFETY: it was given up, and left to this thread.
+                    None => Polled::Ended(unsafe { this.drop_body() }),
+                };
+            }
             Ok(Some(end)) => end,
             Err(caught) => {
                 *panic = Some(caught);
@@ -271,35 +255,6 @@ impl<F: Errand + 'static, K: Keeps<F> + 'static> Runnable for Cell<F, K> {
         };
         header.set_over();
         Polled::Ended(end)
-    }
-
-    fn run_within(&self, context: &mut Context<'_>) -> Result<Option<End>, TaskPanic> {
-        if !self.header.begin_poll() {
-            return Ok(Some(End::Counted));
-        }
-        // SAFETY: it is Polling by this thread, until `end_held` or `set_over`.
-        let polled = unsafe { self.poll_body(context) };
-        if !matches!(polled, Ok(None)) {
-            self.header.set_over();
-        } else if !self.header.end_held() {
-            // SAFETY: it was given up, and left to this thread.
-            return Ok(Some(unsafe { self.drop_body() }));
-        }
-        polled
-    }
-
-    fn set_counts(&self, counts: Counts) {
-        if !self.header.begin_poll() {
-            return;
-        }
-        // SAFETY: it is Polling by this thread, until `end_held`.
-        unsafe {
-            self.with_body(|body| body.as_pin_mut().into_iter().for_each(|e| e.set_counts(counts)));
-        }
-        if !self.header.end_held() {
-            // SAFETY: it was given up, and left to this thread.
-            let _: End = unsafe { self.drop_body() };
-        }
     }
 
     fn abandon(&self) -> End {

@@ -13,6 +13,7 @@ use super::gate::Gate;
 use super::growth::ByLoad;
 use super::idle::Doze;
 use super::lane::MOST_BUSY;
+use super::lend::{Lending, Release};
 use super::line::{Line, Stretch};
 use super::pace::Pace;
 use super::roster::{Duty, Roster};
@@ -30,6 +31,8 @@ pub(crate) struct Crew<J> {
     pub(crate) limits: Limits,
     pub(crate) phase: Phase,
     pub(crate) books: Books,
+    /// The places of tasks that wait for others.
+    pub(crate) lending: Lending<J>,
     /// Waiting until no task is left, and until no worker is left.
     pub(crate) idlers: WaitList<Arc<Waiter>>,
     pub(crate) drainers: WaitList<Arc<Waiter>>,
@@ -85,10 +88,18 @@ pub(crate) enum Hands {
 }
 
 impl Limits {
-    /// How many workers there may be.
-    pub(crate) fn most_workers(&self) -> usize {
+    /// How many tasks may run.
+    pub(crate) fn most_running(&self) -> usize {
         match self.hands {
             Hands::Threads => self.capacity.min(MOST_BUSY),
+            Hands::Drivers(_) => self.capacity,
+        }
+    }
+
+    /// How many workers there may be while no task waits for another.
+    pub(crate) fn most_workers(&self) -> usize {
+        match self.hands {
+            Hands::Threads => self.most_running(),
             Hands::Drivers(drivers) => drivers,
         }
     }
@@ -146,6 +157,8 @@ pub(crate) struct Acts {
     pub(crate) start: Vec<usize>,
     pub(crate) wake: Vec<Arc<Waiter>>,
     pub(crate) tell_closed: Vec<Weak<dyn CloseListener>>,
+    /// Dropped.
+    pub(crate) release: Vec<Arc<dyn Release>>,
 }
 
 impl<J> Crew<J> {
@@ -158,6 +171,7 @@ impl<J> Crew<J> {
             limits,
             phase: Phase::Open,
             books: Books::default(),
+            lending: Lending::default(),
             idlers: WaitList::default(),
             drainers: WaitList::default(),
             close_listeners: WaitList::default(),
@@ -246,11 +260,12 @@ impl<J> Crew<J> {
             self.call_for_help(acts);
             return next;
         }
-        if let Some(next) = self.take(me) {
+        if let Some(next) = self.take(me, acts) {
             // Two, so that their number doubles: while tasks were short, no worker was called for the tasks
             // that came, and if those turn out to be long all of them are behind.
             self.call_for_help(acts);
             self.call_for_help(acts);
+            self.call_for_awaited(acts);
             return next;
         }
         if self.is_closed() && self.line.queued() == 0 && self.can_spare_one() {
@@ -273,25 +288,29 @@ impl<J> Crew<J> {
         !covered && !self.is_closed() && self.roster.count(Duty::Looking) < self.limits.lookers
     }
 
-    /// Gives a worker work, if there is some and not too many are at it.
-    fn take(&mut self, me: usize) -> Option<Next<J>> {
-        let engaged = self.roster.count(Duty::Engaged);
-        if engaged >= self.limits.most_workers() || self.line.queued() == 0 {
-            return None;
-        }
-        let next = if self.needs_attention() {
-            Next::Run(self.line.pop()?)
-        } else if self.pace.is_short() && engaged >= self.pace.useful(self.limits.cores) {
-            // Short tasks keep a core busy each; one more worker would only be in the way.
-            return None;
-        } else if self.pace.is_short() && engaged > 0 && self.pace.tries_without() {
-            return None;
-        } else {
-            let (job, stretch) = self.open()?;
-            Next::Drive(job, stretch)
-        };
+    /// Gives a worker work, if there is some and a place for it.
+    fn take(&mut self, me: usize, acts: &mut Acts) -> Option<Next<J>> {
+        let next = self.take_queued().or_else(|| self.take_awaited(acts).map(Next::Run))?;
         self.roster.set(me, Duty::Engaged);
         Some(next)
+    }
+
+    fn take_queued(&mut self) -> Option<Next<J>> {
+        if self.line.queued() == 0 || self.free_places() == 0 {
+            return None;
+        }
+        let engaged = self.roster.count(Duty::Engaged);
+        if self.needs_attention() {
+            return self.line.pop().map(Next::Run);
+        }
+        if self.pace.is_short() && engaged >= self.pace.useful(self.limits.cores) {
+            // Short tasks keep a core busy each; one more worker would only be in the way.
+            return None;
+        }
+        if self.pace.is_short() && engaged > 0 && self.pace.tries_without() {
+            return None;
+        }
+        self.open().map(|(job, stretch)| Next::Drive(job, stretch))
     }
 
     /// Takes a task and the lane with it.
@@ -308,7 +327,7 @@ impl<J> Crew<J> {
 
     /// Whether each worker must come to the lock before each task.
     pub(crate) fn needs_attention(&self) -> bool {
-        self.waiters_are_eager() || self.roster.workers() > self.limits.most_workers()
+        self.waiters_are_eager() || self.is_over_capacity()
     }
 
     pub(crate) fn leave(&mut self, me: usize) -> Next<J> {
@@ -320,7 +339,7 @@ impl<J> Crew<J> {
     /// More workers than the capacity allows. The last one stays: see [`Crew::can_spare_one`].
     fn is_surplus(&self) -> bool {
         let staying = self.roster.staying();
-        staying + self.roster.count(Duty::Starting) > self.limits.most_workers() && staying > 1
+        staying + self.roster.count(Duty::Starting) > self.most_workers() && staying > 1
     }
 
     /// Whether a worker may go although it is perhaps the last. The last one stays while a permit
@@ -338,7 +357,7 @@ impl<J> Crew<J> {
         let wanted = self.line.queued() > 0 || !self.can_spare_leaver();
         // By load, a worker that goes is not needed for a task as long as another one is here.
         let allowed = self.limits.growth.is_none()
-            && staying + self.roster.count(Duty::Starting) < self.limits.most_workers();
+            && staying + self.roster.count(Duty::Starting) < self.most_workers();
         let needed = wanted && (allowed || staying == 0);
         if needed {
             self.roster.set(me, Duty::Asking);

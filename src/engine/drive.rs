@@ -7,8 +7,6 @@
 use super::crew::{Acts, Crew, Hands};
 use super::roster::Duty;
 use super::run::End;
-#[cfg(feature = "tokio")]
-use super::{Engine, Work};
 
 /// What a driver is to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,14 +29,6 @@ pub(crate) enum Has {
     Waiting,
 }
 
-#[cfg(feature = "tokio")]
-impl<W: Work> Engine<W> {
-    /// A driver that will not leave before the tasks that there are have ended.
-    pub(crate) fn staying_driver(&self) -> Option<usize> {
-        self.lock().roster.first_staying()
-    }
-}
-
 impl<J> Crew<J> {
     /// A driver takes up to `most` tasks. It counts as idle only when it has
     /// nothing to poll: while it polls, it may be stuck with one, so others are called for new tasks.
@@ -54,10 +44,14 @@ impl<J> Crew<J> {
             Has::Ready => self.serve_in_bulk(acts),
             Has::Waiting => self.serve_waiters(acts),
         }
-        let room = self.limits.capacity.saturating_sub(self.line.driven());
-        self.line.pop_some(most.min(room), jobs);
+        self.line.pop_some(most.min(self.free_places()), jobs);
+        self.line.begin_driven(jobs.len());
+        while jobs.len() < most
+            && let Some(job) = self.take_awaited(acts)
+        {
+            jobs.push(job);
+        }
         if !jobs.is_empty() {
-            self.line.begin_driven(jobs.len());
             self.roster.set(me, Duty::Engaged);
             self.call_for_help(acts);
             self.start_all(acts);
@@ -100,7 +94,7 @@ impl<J> Crew<J> {
 
     /// Takes one task for the place of one that has ended, if the pool has not shrunk meanwhile.
     pub(crate) fn take_next(&mut self) -> Option<J> {
-        if !self.may_begin() {
+        if self.free_places() == 0 {
             return None;
         }
         let job = self.line.pop_driven()?;
@@ -110,8 +104,7 @@ impl<J> Crew<J> {
 
     /// Whether a driver may go. It stays while tasks run, whosever they are, because it may have to
     /// help with them. Only the books can tell: whether its own list is empty may change with every
-    /// poll by another driver. It also stays while a task is polled elsewhere, which may be given back to the
-    /// line, and may have the timers and sockets of any driver.
+    /// poll by another driver.
     fn needs_no_driver(&self) -> bool {
         self.is_closed()
             && self.line.queued() == 0
@@ -166,10 +159,5 @@ impl<J> Crew<J> {
     pub(crate) fn abandon(&mut self) -> Vec<J> {
         let lost = self.limits.hands != Hands::Threads && self.is_closed();
         if lost && self.roster.workers() == 0 { self.line.take_all() } else { Vec::new() }
-    }
-
-    /// Whether one more task may run.
-    pub(crate) fn may_begin(&self) -> bool {
-        self.limits.hands == Hands::Threads || self.line.driven() < self.limits.capacity
     }
 }

@@ -17,6 +17,7 @@ pub(crate) use self::begun::Begun;
 use self::low::Low;
 use self::stint::Stint;
 use super::cell::{self, Polled, Runnable};
+use super::context::{Kind, enter};
 use super::crew::Acts;
 use super::drive::{Has, Refill};
 use super::list::{Board, List};
@@ -24,7 +25,6 @@ use super::lookout;
 use super::polling::{Polls, set_short};
 use super::run::{Counts, End};
 use super::sync::now;
-use super::worker::{Kind, enter};
 use super::{Engine, Work};
 
 /// After so many polls a driver asks the line for more tasks and tells which have ended.

@@ -8,8 +8,7 @@ use std::sync::Weak;
 
 #[cfg(feature = "tokio")]
 use super::crew::CloseListener;
-use super::crew::{Acts, Crew, Hands, Phase};
-use super::handle::Awaited;
+use super::crew::{Acts, Crew, Phase};
 use super::roster::Duty;
 use super::run::contain;
 use super::sync::MutexGuard;
@@ -37,12 +36,11 @@ impl<J> Crew<J> {
         self.limits.capacity = capacity;
         self.gate.shut();
         self.roster.quiet = false;
-        let workers = self.roster.workers() - self.roster.count(Duty::Leaving);
         // Those that were called before this will find out by themselves that they are too many.
-        let surplus = workers.saturating_sub(self.limits.most_workers());
-        acts.call.extend((0..surplus).map_while(|_| self.roster.call_oldest()));
+        self.call_surplus(acts);
         self.serve_waiters(acts);
         self.call_all_needed(acts);
+        self.call_for_awaited(acts);
     }
 }
 
@@ -76,20 +74,9 @@ impl<W: Work> Engine<W> {
         if !crew.is_closed() {
             self.lane.set_places(places);
         }
-        let shrinks = capacity < crew.limits.capacity && crew.limits.hands != Hands::Threads;
-        // First, because whoever ends a task without the lock may see no line while it is made anew,
-        // and call nobody.
-        let (awaited, ghosts) =
-            if shrinks { all_awaited::<W>(&mut crew) } else { Default::default() };
         crew.resize(capacity, &mut acts);
         drop(crew);
         self.perform(acts);
-        if shrinks {
-            // Who relied on a place for the task that it awaits may have to take it in now.
-            self.work.nudge();
-            awaited.into_iter().for_each(|task| contain(|| task.wake_waiting()));
-            ghosts.into_iter().for_each(|ghost| contain(|| drop(ghost)));
-        }
     }
 
     /// Starts workers until there are `workers`, as far as the capacity goes.
@@ -205,20 +192,6 @@ impl<W: Work> Engine<W> {
     }
 }
 
-/// What stands in the line and may be awaited, and the ghosts that were found there. A part of a task
-/// may be polled only when it was woken itself, so to wake the tasks that run is not enough.
-fn all_awaited<W: Work>(crew: &mut Crew<W::Job>) -> (Vec<Arc<dyn Awaited>>, Vec<W::Job>) {
-    let mut awaited = Vec::new();
-    let ghosts = crew.renew_line(|job| {
-        let ghost = W::is_ghost(job);
-        if !ghost {
-            awaited.extend(W::awaited(job));
-        }
-        ghost
-    });
-    (awaited, ghosts)
-}
-
 /// See [`Engine::listen_for_close`].
 #[cfg(feature = "tokio")]
 pub(crate) struct CloseSubscription<W: Work> {
@@ -237,7 +210,7 @@ impl<W: Work> Drop for CloseSubscription<W> {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use super::super::crew::Limits;
+    use super::super::crew::{Hands, Limits};
     use super::super::lane::Lane;
     use super::super::line::Line;
     use super::*;

@@ -132,19 +132,6 @@ impl<W: Work> Engine<W> {
         (0..room.min(most)).take_while(enters).count()
     }
 
-    /// Puts a job back into the line that somebody took out of it to run it, and did not. False, and
-    /// nothing is done, if `mark` says so, which is called under the lock.
-    pub(crate) fn put_back(self: &Arc<Self>, job: W::Job, mark: impl FnOnce() -> bool) -> bool {
-        let mut crew = self.lock();
-        if !mark() {
-            drop(crew);
-            return false;
-        }
-        crew.books.note_return();
-        self.put_promised(crew, job);
-        true
-    }
-
     /// Puts a job into the line that was promised a place. If whatever ran the drivers is no more,
     /// nobody will take it, so it is dropped.
     fn put_promised(self: &Arc<Self>, mut crew: MutexGuard<'_, Crew<W::Job>>, job: W::Job) {
@@ -273,9 +260,6 @@ impl<W: Work> Engine<W> {
 
     /// Counts a task as ended.
     pub(crate) fn count(self: &Arc<Self>, end: End, counts: Counts) {
-        if counts == Counts::Dropper {
-            return;
-        }
         // On an open lane this needs no lock.
         if counts == Counts::Ticket && end == End::Completed && self.lane.end() {
             return;
@@ -285,28 +269,20 @@ impl<W: Work> Engine<W> {
         match counts {
             Counts::Ticket => crew.end(end),
             Counts::Driver => crew.end_driven(end),
-            Counts::Dropper => {}
             Counts::Caller => crew.books.note_caller(end),
-            Counts::Joiner => {
-                crew.books.note_adopted(end);
-                // A driver may have stayed only because the task might have been given back.
-                crew.call_last_to_go(&mut acts);
-            }
+            Counts::Guest(guest) => crew.end_guest(end, guest, &mut acts),
+            Counts::Claimed => crew.end_claimed(end, &mut acts),
         }
         crew.serve_waiters(&mut acts);
         drop(crew);
         self.perform(acts);
     }
 
-    /// A queued task goes another way than its ticket: it was cancelled, or is run by whoever
-    /// joins it. Its ticket is a ghost from now on.
-    pub(crate) fn depart(self: &Arc<Self>, way: Departure) {
+    /// A queued task was cancelled. Its ticket is a ghost from now on.
+    pub(crate) fn depart(self: &Arc<Self>) {
         let mut acts = Acts::default();
         let mut crew = self.lock();
-        match way {
-            Departure::Cancelled => crew.books.note_cancel(),
-            Departure::Adopted => crew.books.note_adopt(),
-        }
+        crew.books.note_cancel();
         let ghosts = crew.lay_ghosts(W::is_ghost);
         crew.gate.shut();
         crew.serve_waiters(&mut acts);
@@ -347,13 +323,6 @@ impl<W: ThreadWork> Engine<W> {
             self.count(end, Counts::Caller);
         }
     }
-}
-
-/// See [`Engine::depart`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Departure {
-    Cancelled,
-    Adopted,
 }
 
 fn queue_up<'a, J>(

@@ -5,43 +5,36 @@
 //! turn it is, somebody who joins it and runs it himself, or somebody who cancels it. So there is
 //! exactly one outcome.
 
-mod awaited;
 mod driven;
 mod panicked;
 
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::task::Waker;
+use std::time::Duration;
 
-pub(crate) use self::awaited::Awaited;
 use self::panicked::Recipient;
-use super::cell::{Runnable, abandon};
+use super::context::{Kind, enter, is_innermost};
 use super::current::{Stoppable, as_current};
-use super::entry::Departure;
-use super::rested::{Rested, Rests};
+use super::lend::{Lent, Queued, Release};
 use super::run::{Counts, End, contain};
+use super::slip::Slip;
 use super::sync::atomic::{AtomicBool, Ordering};
 use super::sync::{Mutex, MutexGuard, lock};
-use super::worker::{Kind, enter};
 use super::{Engine, Work};
 use crate::error::{JoinError, TaskPanic};
 
 /// A pool's work of which single tasks can be run elsewhere: `P` is what is packed into a parcel,
 /// `R` what comes out.
 pub(crate) trait Unpack<P, R>: Work {
-    /// A worker thread joins a task that nobody may have begun with: it runs it, if that can be done
-    /// on a thread.
-    fn run_here(parcel: &Arc<Parcel<Self, P, R>>);
+    /// What stands in the line for a task.
+    fn job(slip: Slip<Self, P, R>) -> Self::Job
+    where
+        P: Send + 'static,
+        R: Send + 'static;
 
-    /// A future awaits a task that nobody may have begun with: it takes it in, if it is a future, too.
-    fn take_in(_: &Arc<Parcel<Self, P, R>>) -> Option<Arc<dyn Runnable>> {
-        None
-    }
-
-    /// The job of a task that was taken in and goes back to the line; none if none is ever taken in.
-    fn resume(_: Rested) -> Option<Self::Job> {
-        None
-    }
+    /// Runs a task on the calling thread, which joins it, if that can be done on a thread. True if it has run.
+    fn run_here(parcel: &Arc<Parcel<Self, P, R>>) -> bool;
 }
 
 /// See the module's first lines.
@@ -59,19 +52,25 @@ struct Content<P, R> {
     stage: Stage<P, R>,
     waker: Option<Waker>,
     recipient: Recipient,
+    /// What the task is, or has, that waits for this one: gone when that task has ended.
+    awaited_by: Option<Weak<dyn Release>>,
+    /// The pool has it among the tasks that others wait for.
+    listed: bool,
+    /// It was taken out of its turn, for a lent place.
+    claimed: bool,
 }
 
 enum Stage<P, R> {
     /// Nobody has begun with it.
     Packed(P),
-    /// Nobody will: it waits to be dropped.
+    /// It was taken out of its turn, for a lent place, and is about to start.
+    Claimed(P),
+    /// It will never start: it waits to be dropped.
     Killed(P),
     /// Somebody runs it, or drops it.
     Open,
     /// A driver runs it, and is told by the waker if it is to be dropped.
     Driven(Option<Waker>),
-    /// Somebody has begun with it, and left it: it stands in the line again.
-    Resting(Arc<dyn Runnable>),
     /// It is to be dropped.
     Stopping,
     /// It panicked, and has not been counted: the outcome does not show yet.
@@ -84,25 +83,17 @@ enum Stage<P, R> {
 /// What a handle can do with its task, whatever pool it is on.
 pub(crate) trait Joinable<R>: Send + Sync {
     /// See [`Unpack::run_here`].
-    fn run_here(self: Arc<Self>);
+    fn run_here(self: Arc<Self>) -> bool;
 
-    /// See [`Unpack::take_in`].
-    fn take_in(self: Arc<Self>) -> Option<Arc<dyn Runnable>>;
+    /// A task waits for this one: it may start in a lent place. `by` is there as long as that task is. If a thread
+    /// could not be started for it, returns when to try again.
+    fn want(self: Arc<Self>, by: Weak<dyn Release>) -> Option<Duration>;
 
-    /// See [`Work::at_home`].
-    fn at_home(&self, poll: &mut dyn FnMut());
-
-    /// Puts a task that was taken in back into the line.
-    fn give_back(self: Arc<Self>, cell: Arc<dyn Runnable>);
+    /// No task waits for this one any more.
+    fn unwant(&self);
 
     /// Has the task dropped if nobody has begun with it: then true. Otherwise asks it to stop.
     fn cancel(&self) -> bool;
-
-    /// Whether somebody has begun with the task, or nobody will.
-    fn is_begun(&self) -> bool;
-
-    /// Whether its pool cannot begin with all tasks that stand in the line.
-    fn is_crowded(&self) -> bool;
 
     fn is_done(&self) -> bool;
 
@@ -150,7 +141,14 @@ where
         engine: &Arc<Engine<W>>,
         origin: &'static Location<'static>,
     ) -> Arc<Self> {
-        let content = Content { stage, waker: None, recipient: Recipient::Handle };
+        let content = Content {
+            stage,
+            waker: None,
+            recipient: Recipient::Handle,
+            awaited_by: None,
+            listed: false,
+            claimed: false,
+        };
         Arc::new(Parcel {
             engine: Arc::clone(engine),
             content: Mutex::new(content),
@@ -173,16 +171,25 @@ where
         self.take_as(Stage::Open)
     }
 
-    /// As [`Parcel::take`], for somebody who can be told to drop it.
-    pub(crate) fn take_to_drive(&self) -> Option<P> {
-        self.take_as(Stage::Driven(None))
+    /// Takes what was claimed.
+    pub(super) fn take_claimed(&self) -> Option<P> {
+        self.take_from(Stage::Open, true)
+    }
+
+    /// As [`Parcel::take`] or [`Parcel::take_claimed`], for a driver, which can be told to drop the task.
+    pub(crate) fn take_to_drive(&self, claimed: bool) -> Option<P> {
+        self.take_from(Stage::Driven(None), claimed)
     }
 
     fn take_as(&self, next: Stage<P, R>) -> Option<P> {
+        self.take_from(next, false)
+    }
+
+    fn take_from(&self, next: Stage<P, R>, claimed: bool) -> Option<P> {
         let mut content = lock(&self.content);
-        match std::mem::replace(&mut content.stage, next) {
-            Stage::Packed(packed) => Some(packed),
-            other => {
+        match (std::mem::replace(&mut content.stage, next), claimed) {
+            (Stage::Packed(packed), false) | (Stage::Claimed(packed), true) => Some(packed),
+            (other, _) => {
                 content.stage = other;
                 None
             }
@@ -192,9 +199,19 @@ where
     /// Takes back what nobody has begun with; otherwise asks the task to stop.
     pub(crate) fn take_back(&self) -> Option<P> {
         self.stop.store(true, Ordering::Relaxed);
-        let packed = self.take()?;
-        self.engine.depart(Departure::Cancelled);
+        let packed = self.take_to_cancel()?;
         self.settle(Err(JoinError::Cancelled));
+        Some(packed)
+    }
+
+    /// Takes a task that has not started, and counts it as cancelled.
+    fn take_to_cancel(&self) -> Option<P> {
+        if let Some(packed) = self.take() {
+            self.engine.depart();
+            return Some(packed);
+        }
+        let packed = self.take_claimed()?;
+        self.engine.count(End::Cancelled, Counts::Claimed);
         Some(packed)
     }
 
@@ -220,13 +237,18 @@ where
         }
     }
 
-    /// Runs a task on the calling thread, which is not its worker but joins it.
-    pub(crate) fn run_for_joiner(self: &Arc<Self>, task: impl FnOnce(P) -> R) {
-        let Some(packed) = self.take() else { return };
-        self.engine.depart(Departure::Adopted);
+    /// Runs a queued task on the calling thread, which joins it, if there is a place for it and the thread may.
+    /// True if it has run.
+    pub(crate) fn run_for_joiner(self: &Arc<Self>, task: impl FnOnce(P) -> R) -> bool {
+        if self.is_ghost() || !self.engine.may_run_here() {
+            return false;
+        }
+        let _lent = if is_innermost(&self.engine) { None } else { Lent::begin() };
+        let Some((packed, guest)) = self.engine.admit_guest(|| self.take()) else { return false };
         let _inside = enter(&self.engine, Kind::Thread);
         // It is counted, and its panic has a recipient.
-        let _: End = self.run(packed, Counts::Joiner, task);
+        let _: End = self.run(packed, Counts::Guest(guest), task);
+        true
     }
 
     /// Puts an outcome other than a panic into the parcel, and shows it.
@@ -295,57 +317,79 @@ where
     }
 }
 
+impl<W: Work, P: Send, R: Send> Release for Parcel<W, P, R> {}
+
+impl<W, P, R> Queued<W::Job> for Parcel<W, P, R>
+where
+    W: Unpack<P, R>,
+    P: Send + 'static,
+    R: Send + 'static,
+{
+    fn claim(self: Arc<Self>) -> Result<W::Job, Arc<dyn Release>> {
+        let mut content = lock(&self.content);
+        content.listed = false;
+        let is_awaited = content.is_awaited();
+        match std::mem::replace(&mut content.stage, Stage::Open) {
+            Stage::Packed(packed) if is_awaited => {
+                (content.stage, content.claimed) = (Stage::Claimed(packed), true);
+                drop(content);
+                Ok(W::job(Slip::claimed(self)))
+            }
+            other => {
+                content.stage = other;
+                drop(content);
+                Err(self)
+            }
+        }
+    }
+
+    fn is_awaited(&self) -> bool {
+        let mut content = lock(&self.content);
+        let is_awaited = matches!(content.stage, Stage::Packed(_)) && content.is_awaited();
+        content.listed = is_awaited;
+        is_awaited
+    }
+}
+
+impl<P, R> Content<P, R> {
+    fn is_awaited(&self) -> bool {
+        self.awaited_by.as_ref().is_some_and(|task| task.strong_count() > 0)
+    }
+}
+
 impl<W, P, R> Joinable<R> for Parcel<W, P, R>
 where
     W: Unpack<P, R>,
     P: Send + 'static,
     R: Send + 'static,
 {
-    fn run_here(self: Arc<Self>) {
-        W::run_here(&self);
+    fn run_here(self: Arc<Self>) -> bool {
+        W::run_here(&self)
     }
 
-    fn take_in(self: Arc<Self>) -> Option<Arc<dyn Runnable>> {
-        let Some(cell) = self.take_rested() else { return W::take_in(&self) };
-        self.engine.depart(Departure::Adopted);
-        cell.set_adopted(true);
-        Some(cell)
-    }
-
-    fn at_home(&self, poll: &mut dyn FnMut()) {
-        W::at_home(&self.engine, poll);
-    }
-
-    fn give_back(self: Arc<Self>, cell: Arc<dyn Runnable>) {
-        cell.set_adopted(false);
-        let job = W::resume(Rested::new(Arc::clone(&self) as _));
-        // Marked under the engine's lock, so that whoever takes it next finds it in the line.
-        if !job.is_some_and(|job| self.engine.put_back(job, || self.lay_to_rest(&cell))) {
-            // It was told to stop. It counts itself when it is dropped.
-            cell.set_adopted(true);
-            let _: End = abandon(&cell);
+    fn want(self: Arc<Self>, by: Weak<dyn Release>) -> Option<Duration> {
+        let mut content = lock(&self.content);
+        if !matches!(content.stage, Stage::Packed(_)) {
+            return None;
         }
+        content.awaited_by = Some(by);
+        let is_known = std::mem::replace(&mut content.listed, true);
+        drop(content);
+        let queued: Weak<dyn Queued<W::Job>> = Arc::downgrade(&self) as _;
+        self.engine.await_queued((!is_known).then_some(queued))
+    }
+
+    fn unwant(&self) {
+        lock(&self.content).awaited_by = None;
     }
 
     fn cancel(&self) -> bool {
         self.stop.store(true, Ordering::Relaxed);
-        if self.cancel_rested() {
-            return true;
-        }
-        let Some(packed) = self.take() else { return self.stop_driven() };
         // First the place, because what is dropped may want one.
-        self.engine.depart(Departure::Cancelled);
+        let Some(packed) = self.take_to_cancel() else { return self.stop_driven() };
         contain(|| drop(packed));
         self.settle(Err(JoinError::Cancelled));
         true
-    }
-
-    fn is_begun(&self) -> bool {
-        !matches!(lock(&self.content).stage, Stage::Packed(_) | Stage::Resting(_))
-    }
-
-    fn is_crowded(&self) -> bool {
-        self.engine.lock().is_crowded()
     }
 
     fn is_done(&self) -> bool {

@@ -21,10 +21,11 @@ use std::task::Waker;
 
 use super::cell::Runnable;
 use super::latch::{Held, Latch};
+use super::lend::Lender;
 use super::lookout::Tempo;
-use super::seat::Seat;
 use super::sync::Padded;
 use super::sync::atomic::{AtomicBool, Ordering};
+use super::waits::Waits;
 
 pub(crate) use self::board::Board;
 pub(crate) use self::low::Fed;
@@ -39,8 +40,8 @@ pub(crate) struct List {
     inbox: Padded<Latch<Inbox>>,
     /// The driver was woken to help and has not found anything yet.
     called: AtomicBool,
-    /// A cell may have a seat.
-    seated: AtomicBool,
+    /// A cell may have polled a handle.
+    awaits: AtomicBool,
     pub(super) tempo: Padded<Tempo>,
     others: Arc<Others>,
 }
@@ -234,11 +235,18 @@ impl List {
         relies || self.stay_asleep(called, board.lists().iter())
     }
 
-    /// The seat of a cell.
-    pub(crate) fn seat(&self, index: u32) -> Arc<Seat> {
+    /// What a cell waits for, which is a task of this pool.
+    pub(crate) fn waits(&self, index: u32, pool: &Arc<dyn Lender>) -> Arc<Waits> {
         let mut state = self.state.hold();
-        self.seated.store(true, Ordering::Relaxed);
-        Arc::clone(state.seats.entry(index).or_default())
+        self.awaits.store(true, Ordering::Relaxed);
+        Arc::clone(state.waits.entry(index).or_insert_with(|| Waits::new(Arc::clone(pool))))
+    }
+
+    /// What a cell waits for, if it has polled a handle. Only for the thread that polls it.
+    pub(crate) fn known_waits(&self, index: u32) -> Option<Arc<Waits>> {
+        let state = self.state.hold();
+        self.awaits.store(!state.waits.is_empty(), Ordering::Relaxed);
+        state.waits.get(&index).cloned()
     }
 
     /// Whether one driver is to poll what is on all lists.
@@ -253,18 +261,18 @@ impl List {
         self.others.is_each_for_itself()
     }
 
-    /// Whether a cell may have a seat. Whoever polls it knows of its own.
+    /// Whether a cell may have polled a handle. The thread that polls a cell knows of that cell.
     #[inline]
-    pub(crate) fn is_seated(&self) -> bool {
-        self.seated.load(Ordering::Relaxed)
+    pub(crate) fn awaits(&self) -> bool {
+        self.awaits.load(Ordering::Relaxed)
     }
 
-    /// The cell has another seat from now on, should it want one. Only for whoever polls it.
-    pub(crate) fn forget_seat(&self, index: u32) -> Option<Arc<Seat>> {
+    /// The cell goes on with another task, which has polled no handle. Only for the thread that polls it.
+    pub(crate) fn forget_waits(&self, index: u32) -> Option<Arc<Waits>> {
         let mut state = self.state.hold();
-        let seat = state.seats.remove(&index);
-        self.seated.store(!state.seats.is_empty(), Ordering::Relaxed);
-        seat
+        let waits = state.waits.remove(&index);
+        self.awaits.store(!state.waits.is_empty(), Ordering::Relaxed);
+        waits
     }
 
     /// Lets the driver sleep, unless something is ready on any list. It looks at the others' lists

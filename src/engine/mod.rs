@@ -28,6 +28,9 @@ pub(crate) mod wait; // how anybody waits
 pub(crate) mod wait_list; // .. and in which order
 mod threads; // the threads of a pool
 mod worker; // .. and how one takes it
+mod context; // what a thread runs
+mod lend; // the places of tasks that wait
+mod waits; // .. for handles
 mod drive; // .. or the driver, which takes many
 mod driver; // .. polls them
 mod list; // .. when they are ready
@@ -37,8 +40,6 @@ mod cell; // .. in their cells
 mod fetch; // .. which are there when they are needed
 mod polling; // .. each of which knows where it is polled
 mod remains; // .. of which the memory is left
-mod seat; // .. and lets one await another
-mod rested; // .. which goes on elsewhere if that one leaves
 #[cfg(any(feature = "tokio", loom))]
 mod watched; // .. what a cell holds
 #[cfg(feature = "tokio")]
@@ -70,6 +71,7 @@ use self::roster::Duty;
 use self::sync::{Arc as Shared, Mutex, MutexGuard, lock};
 use self::threads::{PoolId, Threads};
 
+pub(crate) use self::context::{Kind, inside, resume_on_thread};
 pub(crate) use self::crew::CloseListener;
 pub(crate) use self::current::is_cancelled;
 #[cfg(feature = "tokio")]
@@ -77,24 +79,25 @@ pub(crate) use self::ends::CloseSubscription;
 pub(crate) use self::ends::Ended;
 pub(crate) use self::entry::{Held, Patience};
 pub(crate) use self::growth::ByLoad;
-pub(crate) use self::handle::{Awaited, Joinable, Parcel, Unpack};
-pub(crate) use self::join::{block_on, check_wait, help_out, wait_for};
+pub(crate) use self::handle::{Joinable, Parcel, Unpack};
+pub(crate) use self::join::{
+    block_on, block_on_or_retry, check_wait, poll_outcome, suspend_on, wait_for, wait_with,
+};
 pub(crate) use self::lane::MOST_BUSY as MAX_WORKERS;
+pub(crate) use self::lend::{Lent, Release};
 pub(crate) use self::load::{Load, Standing};
 pub(crate) use self::run::{Counts, End, Hooks, contain};
-pub(crate) use self::seat::TakenIn;
 pub(crate) use self::slip::Slip;
 pub(crate) use self::sync::Padded;
-pub(crate) use self::worker::{Kind, inside, start_worker};
+pub(crate) use self::waits::Suspension;
+pub(crate) use self::worker::start_worker;
 #[cfg(feature = "tokio")]
 pub(crate) use self::{
     bare::Bare,
     cell::{Cell, Errand, Runnable, Stock},
     driver::{Begin, Driver, Drives, Turn},
-    entry::Departure,
     list::{Board, List},
-    polling::{is_away, leave_seat, polls_are_short},
-    rested::Rested,
+    polling::{forget_waits, is_away, polls_are_short},
     watched::Watched,
 };
 
@@ -113,13 +116,9 @@ pub(crate) trait Work: Send + Sync + Sized + 'static {
         Hands::Threads
     }
 
-    /// Has every task that runs look again whether what it waits for can go on by itself.
-    fn nudge(&self) {}
-
-    /// What a job stands for, if somebody may await it who could go on with it by himself. Not for
-    /// threads: who joins there begins with the task before he waits, and may take a wake for its end.
-    fn awaited(_: &Self::Job) -> Option<Arc<dyn Awaited>> {
-        None
+    /// Whether its tasks need nothing of a worker but its thread: no state.
+    fn runs_anywhere(&self) -> bool {
+        true
     }
 
     /// Starts a worker for a place of the roster.
@@ -128,12 +127,6 @@ pub(crate) trait Work: Send + Sync + Sized + 'static {
     /// An error if no worker could be started, as far as can be known without starting one.
     fn check_start(&self) -> Result<(), NoStart> {
         Ok(())
-    }
-
-    /// Calls `poll`, which polls a task of the pool where a worker of another may call it: with the timers and
-    /// sockets that it would have here.
-    fn at_home(_: &Engine<Self>, poll: &mut dyn FnMut()) {
-        poll();
     }
 
     /// Whether the calling thread may block until tasks of such a pool end.
@@ -256,6 +249,7 @@ impl<W: Work> Engine<W> {
         if !acts.tell_closed.is_empty() {
             tell_closed(&acts.tell_closed);
         }
+        acts.release.into_iter().for_each(|held| contain(|| drop(held)));
         for index in acts.start {
             // If there are other workers, the pool is only slower.
             drop(self.start_at(index));
@@ -300,7 +294,7 @@ impl<W: Work> Engine<W> {
 
     /// Whether the calling thread is running a task of this pool.
     pub(crate) fn is_inside(&self) -> bool {
-        worker::is_inside(std::ptr::from_ref(self).addr())
+        context::is_inside(std::ptr::from_ref(self).addr())
     }
 
     pub(crate) fn work(&self) -> &W {

@@ -1,17 +1,16 @@
-//! What a thread polls: a driver polls a cell of a list, which may poll one that it has taken in.
+//! What a thread polls: the cell of a driver's list.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
-use std::task::Context;
 
-use super::cell::{Header, Runnable};
+use super::cell::Header;
+use super::lend::Lender;
 use super::list::Board;
-use super::run::End;
-use super::seat::Seat;
+use super::waits::Waits;
 
 #[cfg(not(loom))]
 thread_local! {
-    /// The innermost, if it polls one inside another.
+    /// The innermost driver, if one runs inside of a poll of another.
     static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };
     /// What changes with each poll lies by itself, where it is written without a look at the rest.
     static DETAILS: Cell<Details> = const { Cell::new(Details::NONE) };
@@ -23,14 +22,10 @@ loom::thread_local! {
     static DETAILS: Cell<Details> = Cell::new(Details::NONE);
 }
 
-/// What a thread polls: a cell of a list, or one that was taken in and has this seat.
-enum Current {
-    Listed {
-        board: Arc<Board>,
-        /// The number of the driver that polls.
-        driver: usize,
-    },
-    TakenIn(Arc<Seat>),
+/// The driver that polls, by its number.
+struct Current {
+    board: Arc<Board>,
+    driver: usize,
 }
 
 /// Of what is polled.
@@ -42,8 +37,8 @@ struct Details {
     /// itself would cost two counts.
     list: u32,
     index: u32,
-    /// It may have a seat.
-    seated: bool,
+    /// It may have polled a handle.
+    awaits: bool,
     /// See [`is_away`].
     away: bool,
     /// Polls are known to be short.
@@ -52,7 +47,7 @@ struct Details {
 
 impl Details {
     const NONE: Self =
-        Details { driver: 0, list: 0, index: 0, seated: false, away: false, short: false };
+        Details { driver: 0, list: 0, index: 0, awaits: false, away: false, short: false };
 }
 
 /// While it lives, the thread polls for somebody. What was there before comes back with its end.
@@ -62,7 +57,7 @@ pub(crate) struct Polls(Option<Current>, Details);
 impl Polls {
     /// For the driver with this number.
     pub(crate) fn cells_of(board: &Arc<Board>, driver: usize) -> Self {
-        let polls = Polls::begin(Current::Listed { board: Arc::clone(board), driver });
+        let polls = Polls::begin(Current { board: Arc::clone(board), driver });
         let short = board.list(driver).tempo.is_short();
         DETAILS
             .with(|details| details.set(Details { driver: driver as u32, short, ..Details::NONE }));
@@ -95,10 +90,42 @@ pub(super) fn set_place(header: &Header) {
         let (list, index) = (home.number() as u32, header.index());
         DETAILS.with(|details| {
             let before = details.get();
-            let (seated, away) = (home.is_seated(), before.driver != list && home.is_for_one());
-            details.set(Details { list, index, seated, away, ..before });
+            let (awaits, away) = (home.awaits(), before.driver != list && home.is_for_one());
+            details.set(Details { list, index, awaits, away, ..before });
         });
+        if home.awaits() {
+            resume();
+        }
     }
+}
+
+/// The cell that is polled next runs again, if it was suspended on handles.
+#[cold]
+fn resume() {
+    match known_waits() {
+        Some(waits) => waits.resume(),
+        None => DETAILS.with(|details| details.set(Details { awaits: false, ..details.get() })),
+    }
+}
+
+/// The poll of the cell has ended, and not its task: its place is lent if a handle is pending.
+#[inline]
+pub(super) fn suspend() {
+    if DETAILS.with(Cell::get).awaits {
+        suspend_on_handles();
+    }
+}
+
+#[cold]
+fn suspend_on_handles() {
+    if let Some(waits) = known_waits() {
+        waits.suspend();
+    }
+}
+
+fn known_waits() -> Option<Arc<Waits>> {
+    let (list, index) = place();
+    with_current(|current| current.board.list(list).known_waits(index)).flatten()
 }
 
 /// Says whether polls are short.
@@ -112,66 +139,37 @@ fn place() -> (usize, u32) {
     (details.list as usize, details.index)
 }
 
-/// Polls a cell for somebody who has taken it in. May panic.
-pub(crate) fn poll_within(
-    cell: &Arc<dyn Runnable>,
-    seat: &Arc<Seat>,
-    context: &mut Context<'_>,
-) -> Option<End> {
-    let _polls = Polls::begin(Current::TakenIn(Arc::clone(seat)));
-    cell.run_within(context).unwrap_or_else(|panic| panic.resume())
+/// What the cell waits for that the calling thread polls, which is a task of this pool.
+pub(crate) fn current_waits(pool: &Arc<dyn Lender>) -> Option<Arc<Waits>> {
+    DETAILS.with(|details| details.set(Details { awaits: true, ..details.get() }));
+    let (list, index) = place();
+    with_current(|current| current.board.list(list).waits(index, pool))
 }
 
-/// The seat of the cell that the calling thread polls.
-pub(crate) fn current_seat() -> Option<Arc<Seat>> {
-    DETAILS.with(|details| details.set(Details { seated: true, ..details.get() }));
-    with_current(|current| match current {
-        Current::Listed { board, .. } => {
-            let (list, index) = place();
-            board.list(list).seat(index)
-        }
-        Current::TakenIn(seat) => Arc::clone(seat),
-    })
-}
-
-/// The cell that the calling thread polls goes on with another task. That one has a seat of its own: what
-/// sits in the old one may stay for long.
+/// The cell that the calling thread polls goes on with another task. Handles that the last one has polled may
+/// be elsewhere by now, and are not the next one's.
 #[inline]
-pub(crate) fn leave_seat() {
-    // Whether it has one was seen before it was polled, and from then on only this thread gives it one.
-    if DETAILS.with(Cell::get).seated {
-        forget_seat();
+pub(crate) fn forget_waits() {
+    // Whether it has any was seen before it was polled, and from then on only this thread adds some.
+    if DETAILS.with(Cell::get).awaits {
+        forget_known_waits();
     }
 }
 
 #[cold]
-fn forget_seat() {
-    // It is dropped here, where nothing is locked: somebody's waker may lie in it.
-    drop(with_current(|current| match current {
-        Current::Listed { board, .. } => {
-            let (list, index) = place();
-            board.list(list).forget_seat(index)
-        }
-        Current::TakenIn(_) => None,
-    }));
+fn forget_known_waits() {
+    let (list, index) = place();
+    drop(with_current(|current| current.board.list(list).forget_waits(index)));
 }
 
 /// The number of the driver that polls a cell on the calling thread, whosever it is.
 pub(crate) fn current_driver() -> Option<usize> {
-    with_current(|current| match current {
-        Current::Listed { driver, .. } => Some(*driver),
-        Current::TakenIn(_) => None,
-    })
-    .flatten()
+    with_current(|current| current.driver)
 }
 
 /// The number of the driver that polls a cell on the calling thread, if it is one of these.
 pub(crate) fn driver_of(board: &Arc<Board>) -> Option<usize> {
-    with_current(|current| match current {
-        Current::Listed { board: its, driver } if Arc::ptr_eq(its, board) => Some(*driver),
-        _ => None,
-    })
-    .flatten()
+    with_current(|current| Arc::ptr_eq(&current.board, board).then_some(current.driver)).flatten()
 }
 
 /// Whether the cell that the calling thread polls, or has polled last, is at home with a driver that sleeps
@@ -190,35 +188,18 @@ pub(crate) fn polls_are_short() -> bool {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use std::task::{Poll, Waker};
-
-    use super::super::cell::Cell as Task;
-    use super::super::stubs::errand;
     use super::*;
 
-    fn sits_in(seat: &Arc<Seat>) -> bool {
-        current_seat().is_some_and(|current| Arc::ptr_eq(&current, seat))
-    }
-
     #[test]
-    fn what_is_taken_in_sits_where_it_is_told_and_has_no_driver() {
-        let board = Arc::new(Board::new(2));
-        let polls = Polls::cells_of(&board, 1);
-        let outer = current_seat().expect("a driver polls");
-        let inner: Arc<Seat> = Arc::default();
-        let its = Arc::clone(&inner);
-        let cell: Arc<dyn Runnable> = Task::new(errand(move |_| {
-            leave_seat();
-            assert!(sits_in(&its), "it keeps that one");
-            assert_eq!(current_driver(), None);
-            Poll::Ready(End::Completed)
-        }));
-        let mut context = Context::from_waker(Waker::noop());
-        assert_eq!(poll_within(&cell, &inner, &mut context), Some(End::Completed));
-        assert!(sits_in(&outer), "the outer one comes back");
-        assert_eq!(current_driver(), Some(1));
+    fn the_outer_driver_comes_back() {
+        let (outer, inner) = (Arc::new(Board::new(2)), Arc::new(Board::new(1)));
+        let polls = Polls::cells_of(&outer, 1);
+        let within = Polls::cells_of(&inner, 0);
+        assert_eq!((driver_of(&inner), driver_of(&outer)), (Some(0), None));
+        drop(within);
+        assert_eq!((driver_of(&inner), current_driver()), (None, Some(1)));
         drop(polls);
-        assert!(current_seat().is_none() && current_driver().is_none());
+        assert_eq!(current_driver(), None);
     }
 
     #[test]
@@ -230,8 +211,6 @@ mod tests {
         for (driver, short) in [(0, false), (1, true)] {
             let _polls = Polls::cells_of(&board, driver);
             assert_eq!(polls_are_short(), short);
-            let _within = Polls::begin(Current::TakenIn(Arc::default()));
-            assert!(!polls_are_short(), "what is taken in does not keep the one that awaits it");
         }
     }
 }

@@ -78,11 +78,6 @@ impl Roster {
         self.present() - self.count(Duty::Leaving)
     }
 
-    /// The first one that is here to stay.
-    pub(crate) fn first_staying(&self) -> Option<usize> {
-        (0..self.places.len()).find(|index| self.stays(*index))
-    }
-
     /// Whether this one is here to stay.
     pub(crate) fn stays(&self, index: usize) -> bool {
         let duty = self.places.get(index).map_or(Duty::Vacant, |place| place.duty);
@@ -205,14 +200,11 @@ mod tests {
     }
 
     #[test]
-    fn whoever_starts_or_leaves_is_not_here_to_stay() {
+    fn a_worker_that_starts_or_leaves_does_not_stay() {
         let mut roster = Roster::default();
-        assert_eq!(roster.first_staying(), None);
-        for duty in [Duty::Starting, Duty::Leaving] {
+        for duty in [Duty::Starting, Duty::Leaving, Duty::Called] {
             roster.add(duty);
         }
-        assert_eq!(roster.first_staying(), None);
-        roster.add(Duty::Called);
-        assert_eq!(roster.first_staying(), Some(2));
+        assert_eq!([0, 1, 2, 3].map(|index| roster.stays(index)), [false, false, true, false]);
     }
 }

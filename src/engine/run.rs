@@ -7,6 +7,7 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::Arc;
 
+use super::lend::Guest;
 use crate::error::TaskPanic;
 
 type PanicHook = Arc<dyn Fn(&TaskPanic) + Send + Sync>;
@@ -45,10 +46,10 @@ pub(crate) enum Counts {
     Driver,
     /// Its submitter runs it.
     Caller,
-    /// Whoever joins it runs it, and its ticket is a ghost.
-    Joiner,
-    /// Whoever drops it: it was given back to the line, and taken out of it to be dropped.
-    Dropper,
+    /// The thread that joins it runs it, and its ticket is a ghost.
+    Guest(Guest),
+    /// It was taken out of its turn for a lent place, and its ticket is a ghost.
+    Claimed,
 }
 
 impl End {
@@ -75,6 +76,11 @@ impl Hooks {
             Ok(end) => end,
             Err(payload) => self.tell_panic(TaskPanic::new(payload, worker, origin)),
         }
+    }
+
+    /// Whether a user is told when workers start or end.
+    pub(crate) fn tell_of_workers(&self) -> bool {
+        self.on_worker_start.is_some() || self.on_worker_stop.is_some()
     }
 
     /// Tells that the thread called `worker` has started.

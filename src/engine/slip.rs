@@ -7,11 +7,16 @@ use super::run::{Counts, End, contain};
 
 /// What stands in the line for a parcel. Dropped there, it has the task cancelled. It is empty once the
 /// task has run.
-pub(crate) struct Slip<W, P, R>(Option<Arc<Parcel<W, P, R>>>)
+pub(crate) struct Slip<W, P, R>
 where
     W: Unpack<P, R>,
     P: Send + 'static,
-    R: Send + 'static;
+    R: Send + 'static,
+{
+    parcel: Option<Arc<Parcel<W, P, R>>>,
+    /// The task was taken out of its turn, for a lent place. Another slip stands in the line, a ghost.
+    claimed: bool,
+}
 
 impl<W, P, R> Slip<W, P, R>
 where
@@ -20,21 +25,44 @@ where
     R: Send + 'static,
 {
     pub(crate) fn new(parcel: &Arc<Parcel<W, P, R>>) -> Self {
-        Slip(Some(Arc::clone(parcel)))
+        Slip { parcel: Some(Arc::clone(parcel)), claimed: false }
     }
 
-    pub(crate) fn parcel(&self) -> Option<&Arc<Parcel<W, P, R>>> {
-        self.0.as_ref()
+    /// For a task that was claimed.
+    pub(crate) fn claimed(parcel: Arc<Parcel<W, P, R>>) -> Self {
+        Slip { parcel: Some(parcel), claimed: true }
+    }
+
+    /// What is counted if the task is not there any more. A claimed task has been counted.
+    fn gone(&self) -> End {
+        if self.claimed { End::Counted } else { End::Ghost }
+    }
+
+    /// The parcel, and whether its task was claimed.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn into_parts(mut self) -> (Option<Arc<Parcel<W, P, R>>>, bool) {
+        (self.parcel.take(), self.claimed)
+    }
+
+    /// Takes the task for a driver, if it is still there.
+    pub(crate) fn take_to_drive(&self) -> Result<(P, &Arc<Parcel<W, P, R>>), End> {
+        let parcel = self.parcel.as_ref().ok_or(End::Ghost)?;
+        let packed = parcel.take_to_drive(self.claimed).ok_or_else(|| self.gone())?;
+        Ok((packed, parcel))
     }
 
     /// Runs the task, if it is still there.
     pub(crate) fn run(mut self, counts: Counts, task: impl FnOnce(P) -> R) -> End {
-        let Some(packed) = self.0.as_ref().and_then(|parcel| parcel.take()) else {
-            return End::Ghost;
+        let (gone, claimed) = (self.gone(), self.claimed);
+        let take = |parcel: &Arc<Parcel<W, P, R>>| match claimed {
+            true => parcel.take_claimed(),
+            false => parcel.take(),
         };
+        let Some(packed) = self.parcel.as_ref().and_then(take) else { return gone };
         // From here on there is nothing to be cancelled. After the outcome shows the parcel is touched
-        // no more than must be: somebody else has it on his core then.
-        let Some(parcel) = self.0.take() else { return End::Ghost };
+        // no more than must be: another thread has it on its core then.
+        let Some(parcel) = self.parcel.take() else { return gone };
+        let counts = if claimed { Counts::Claimed } else { counts };
         let end = parcel.run(packed, counts, task);
         // If nobody wants the outcome it is dropped here, and may panic; the task is counted already.
         contain(|| drop(parcel));
@@ -43,11 +71,11 @@ where
 
     /// See [`Parcel::kill`]. What the task owns is dropped with the slip.
     pub(crate) fn kill(&self) -> bool {
-        self.0.as_ref().is_some_and(|parcel| parcel.kill())
+        self.parcel.as_ref().is_some_and(|parcel| parcel.kill())
     }
 
     pub(crate) fn is_ghost(&self) -> bool {
-        self.0.as_ref().is_none_or(|parcel| parcel.is_ghost())
+        self.parcel.as_ref().is_none_or(|parcel| parcel.is_ghost())
     }
 }
 
@@ -58,7 +86,9 @@ where
     R: Send + 'static,
 {
     fn drop(&mut self) {
-        if let Some(parcel) = &self.0 {
+        if let Some(parcel) = &self.parcel
+            && !self.claimed
+        {
             parcel.discard();
         }
     }

@@ -15,7 +15,7 @@ use super::driver::{Begin, Drives};
 use super::list::{Board, List};
 #[cfg(feature = "tokio")]
 use super::polling::Polls;
-use super::run::{Counts, End};
+use super::run::End;
 use super::{Engine, Hands, Hooks, NoStart, Settings, Work};
 
 /// A future that does in each poll what the script says.
@@ -37,8 +37,6 @@ impl<S: FnMut(&mut Context<'_>) -> Poll<End> + Unpin> Future for Scripted<S> {
 }
 
 impl<S: FnMut(&mut Context<'_>) -> Poll<End> + Send + Unpin> Errand for Scripted<S> {
-    fn set_counts(self: Pin<&mut Self>, _: Counts) {}
-
     fn origin(&self) -> Option<&'static Location<'static>> {
         None
     }
@@ -64,8 +62,8 @@ impl Work for ByHand {
         Ok(())
     }
 
-    fn kill(job: &Self::Job) -> bool {
-        job.kill()
+    fn kill(_: &Self::Job) -> bool {
+        true
     }
 
     fn is_ghost(_: &Self::Job) -> bool {

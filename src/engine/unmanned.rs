@@ -8,7 +8,7 @@ use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 
 use super::task::Task;
-use super::{Ended, Engine, Hooks, Settings};
+use super::{Ended, Engine, Held, Hooks, Settings};
 use crate::pool::Closures;
 
 /// An engine of two workers that are never started, with a queue of three.
@@ -107,12 +107,9 @@ fn a_future_that_waits_for_an_end_is_forgotten_when_it_is_dropped() {
 fn a_task_that_was_promised_a_place_is_dropped_if_nobody_will_ever_take_it() {
     let (engine, token) = (engine(), Arc::new(()));
     let inside = Arc::clone(&token);
-    {
-        let mut crew = engine.lock();
-        crew.books.note_adopt();
-        // A start has failed, and so soon after that none is tried.
-        crew.no_start_before = Instant::now().checked_add(Duration::from_secs(3600));
-    }
-    assert!(engine.put_back(Task::new(move || drop(inside)), || true));
+    engine.lock().hold_place();
+    // A start has failed, and so soon after that none is tried.
+    engine.lock().no_start_before = Instant::now().checked_add(Duration::from_secs(3600));
+    Held { engine: &engine }.put(Task::new(move || drop(inside)));
     assert_eq!(Arc::strong_count(&token), 1);
 }

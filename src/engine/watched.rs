@@ -11,7 +11,7 @@ use pin_project_lite::pin_project;
 use super::cell::Errand;
 use super::current::{Stoppable, as_current};
 use super::handle::{Parcel, Unpack};
-use super::run::{Counts, End, contain};
+use super::run::{End, contain};
 use crate::error::{JoinError, TaskPanic};
 
 pin_project! {
@@ -30,7 +30,6 @@ pin_project! {
         future: Option<F>,
         parcel: Option<Arc<Parcel<W, P, F::Output>>>,
         origin: &'static Location<'static>,
-        counts: Counts,
     }
 
     impl<W, P, F> PinnedDrop for Watched<W, P, F>
@@ -63,7 +62,7 @@ where
         parcel: Option<Arc<Parcel<W, P, F::Output>>>,
         origin: &'static Location<'static>,
     ) -> Self {
-        Watched { future: Some(future), parcel, origin, counts: Counts::Driver }
+        Watched { future: Some(future), parcel, origin }
     }
 
     /// Takes the future out of one that has never been polled.
@@ -76,7 +75,7 @@ where
         let mut this = self.project();
         contain(|| this.future.set(None));
         match this.parcel.take() {
-            Some(parcel) => parcel.end_driven(Err(JoinError::Cancelled), *this.counts),
+            Some(parcel) => parcel.end_driven(Err(JoinError::Cancelled)),
             None => End::Cancelled,
         }
     }
@@ -117,7 +116,7 @@ where
         // What it owns is gone before the outcome shows.
         let dropped = catch_unwind(AssertUnwindSafe(|| this.future.set(None))).map_err(caught);
         let outcome = parcel.after_drop(outcome, dropped).map_err(JoinError::Panicked);
-        let end = parcel.end_driven(outcome, *this.counts);
+        let end = parcel.end_driven(outcome);
         // If nobody wants the outcome it is dropped here, and may panic; the task is counted already.
         contain(|| *this.parcel = None);
         Poll::Ready(end)
@@ -131,10 +130,6 @@ where
     F: Future + Send,
     F::Output: Send + 'static,
 {
-    fn set_counts(self: Pin<&mut Self>, counts: Counts) {
-        *self.project().counts = counts;
-    }
-
     fn origin(&self) -> Option<&'static Location<'static>> {
         Some(self.origin)
     }

@@ -1,73 +1,22 @@
 //! The worker: a thread that asks the crew what to do, does it, and asks again.
 
-use std::cell::RefCell;
 use std::hint;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::block::Block;
+use super::context::{Kind, end_task, enter};
 use super::crew::{Acts, Did, Next, Rest};
 use super::lane::Claim;
 use super::line::Stretch;
 use super::run::{Counts, End};
 use super::sync::{now, park};
 use super::wait::{look, this_thread};
-use super::{Engine, NoStart, ThreadWork, Work};
-
-#[cfg(not(loom))]
-thread_local! {
-    /// The pools whose tasks this thread is running, by the addresses of their engines: its own, and
-    /// those of the tasks that it joined and runs itself, one inside the other.
-    static INSIDE: RefCell<Vec<(usize, Kind)>> = const { RefCell::new(Vec::new()) };
-}
-
-#[cfg(loom)]
-loom::thread_local! {
-    static INSIDE: RefCell<Vec<(usize, Kind)>> = RefCell::new(Vec::new());
-}
+use super::{Engine, NoStart, ThreadWork};
 
 /// How often a worker that ran the line dry reads it again before it asks the crew. It is not
 /// known as looking meanwhile, so this is short: about two microseconds.
 const LINGER: u32 = if cfg!(loom) { 1 } else { 80 };
-
-/// What the calling thread runs for a pool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// A task that has the thread for itself, and may block it.
-    Thread,
-    /// One of many futures.
-    Task,
-}
-
-/// What the calling thread runs for whatever pool, if it does.
-pub(crate) fn inside() -> Option<Kind> {
-    INSIDE.try_with(|inside| inside.borrow().last().map(|(_, kind)| *kind)).ok().flatten()
-}
-
-/// Whether the calling thread is running a task of the engine at this address.
-pub(crate) fn is_inside(engine: usize) -> bool {
-    INSIDE
-        .try_with(|inside| inside.borrow().iter().any(|(address, _)| *address == engine))
-        .unwrap_or(false)
-}
-
-/// Notes that the calling thread runs a task of this engine, until the guard is dropped. In the destructor
-/// of a thread-local, where that cannot be noted any more, this does nothing.
-pub(crate) fn enter<W: Work>(engine: &Arc<Engine<W>>, kind: Kind) -> Inside {
-    let place = (Arc::as_ptr(engine).addr(), kind);
-    let _ = INSIDE.try_with(|inside| inside.borrow_mut().push(place));
-    Inside
-}
-
-/// See [`enter`].
-#[must_use]
-pub(crate) struct Inside;
-
-impl Drop for Inside {
-    fn drop(&mut self) {
-        let _ = INSIDE.try_with(|inside| inside.borrow_mut().pop());
-    }
-}
 
 /// Starts a worker for a place of the roster.
 pub(crate) fn start_worker<W: ThreadWork>(
@@ -199,6 +148,7 @@ impl<W: ThreadWork> Worker<'_, W> {
         let (engine, state) = (self.engine, &mut self.state);
         let end =
             engine.hooks().run(&self.name, origin, || engine.work.run(state, job, Counts::Ticket));
+        end_task();
         if end.is_panic() {
             // What a panic left behind may be half done, so the next task gets a new state.
             engine.hooks().run_apart(&self.name, || drop(self.state.take()));

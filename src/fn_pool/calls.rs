@@ -18,6 +18,14 @@ pub(crate) type Spawned<T, R> = Parcel<Calls<T, R>, T, R>;
 pub(crate) struct Calls<T, R> {
     /// Makes what a worker calls, on the worker's own thread.
     make: Box<dyn Fn() -> Call<T, R> + Send + Sync>,
+    state: WorkerState,
+}
+
+/// Whether each worker has a state of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WorkerState {
+    None,
+    Own,
 }
 
 /// An argument in the line.
@@ -28,7 +36,7 @@ pub(crate) enum Job<T: Send + 'static, R: Send + 'static> {
 }
 
 impl<T: Send + 'static, R: Send + 'static> Calls<T, R> {
-    pub(crate) fn new<S, I, F>(init: I, function: F) -> Self
+    pub(crate) fn new<S, I, F>(state: WorkerState, init: I, function: F) -> Self
     where
         S: 'static,
         I: Fn() -> S + Send + Sync + 'static,
@@ -39,7 +47,7 @@ impl<T: Send + 'static, R: Send + 'static> Calls<T, R> {
             let (mut state, function) = (init(), Arc::clone(&function));
             Box::new(move |argument| function(&mut state, argument))
         };
-        Calls { make: Box::new(make) }
+        Calls { make: Box::new(make), state }
     }
 }
 
@@ -47,6 +55,10 @@ impl<T: Send + 'static, R: Send + 'static> Work for Calls<T, R> {
     type Job = Job<T, R>;
 
     const MOST: usize = MAX_WORKERS;
+
+    fn runs_anywhere(&self) -> bool {
+        self.state == WorkerState::None
+    }
 
     fn start(engine: &Arc<Engine<Self>>, index: usize) -> Result<(), NoStart> {
         start_worker(engine, index)
@@ -91,13 +103,17 @@ impl<T: Send + 'static, R: Send + 'static> ThreadWork for Calls<T, R> {
 
 impl<T: Send + 'static, R: Send + 'static> Unpack<T, R> for Calls<T, R> {
     /// With a state of its own: that of the worker may be in use further up the stack.
-    fn run_here(parcel: &Arc<Parcel<Self, T, R>>) {
+    fn job(slip: Slip<Self, T, R>) -> Job<T, R> {
+        Job::Spawned(slip)
+    }
+
+    fn run_here(parcel: &Arc<Parcel<Self, T, R>>) -> bool {
         parcel.run_for_joiner(|argument| {
             let mut call = (parcel.engine().work().make)();
             let outcome = catch_unwind(AssertUnwindSafe(|| call(argument)));
             // To drop the state may panic, which says nothing about the outcome.
             contain(|| drop(call));
             outcome.unwrap_or_else(|payload| resume_unwind(payload))
-        });
+        })
     }
 }

@@ -46,8 +46,12 @@ where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
-    fn run_here(parcel: &Arc<Parcel<Self, F, T>>) {
-        parcel.run_for_joiner(|closure| closure());
+    fn job(slip: Slip<Self, F, T>) -> Task {
+        Task::errand(Spawned(slip))
+    }
+
+    fn run_here(parcel: &Arc<Parcel<Self, F, T>>) -> bool {
+        parcel.run_for_joiner(|closure| closure())
     }
 }
 

@@ -2,13 +2,14 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use super::drawer::Drawer;
 use super::locked;
 use crate::completions::InFlight;
-use crate::engine::{self, Joinable};
+use crate::engine::{self, Joinable, Release};
 use crate::error::JoinError;
 
 /// A handle to a task of a [`Scope`](crate::Scope). Dropped, the scope still waits for the task.
@@ -59,7 +60,7 @@ impl<T> ScopedHandle<'_, T> {
     pub fn join(mut self) -> Result<T, JoinError> {
         self.cancel_on_drop = false;
         if let Some(parcel) = &self.parcel {
-            engine::help_out(parcel);
+            engine::wait_with(parcel, None, |waker| (!parcel.watch(waker)).then_some(()));
         }
         engine::block_on(|context| self.poll(context))
     }
@@ -154,10 +155,12 @@ impl<T: Send> InFlight for ScopedHandle<'_, T> {
         self.parcel.as_ref().is_none_or(|parcel| parcel.is_done())
     }
 
-    fn run_here(&self) {
-        if let Some(parcel) = self.parcel.clone() {
-            parcel.run_here();
-        }
+    fn run_here(&self) -> bool {
+        self.parcel.clone().is_some_and(|parcel| parcel.run_here())
+    }
+
+    fn want(&self, by: Weak<dyn Release>) -> Option<Duration> {
+        self.parcel.clone()?.want(by)
     }
 
     fn cancel(&self) {

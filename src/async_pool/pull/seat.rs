@@ -13,7 +13,7 @@ use pin_project_lite::pin_project;
 use super::super::runtime::goes_on;
 use super::super::source::PollItems;
 use super::{From, Next, Pull, Sink, panicked};
-use crate::engine::{Counts, End, Errand, Patience, contain, leave_seat};
+use crate::engine::{End, Errand, Patience, contain, forget_waits};
 use crate::error::JoinError;
 
 /// Whose place a seat has.
@@ -160,7 +160,7 @@ where
                 contain(|| this.stage.set(Stage::Empty));
                 pull.sink.deliver(number, result);
                 if P::IN_THE_POOL {
-                    leave_seat();
+                    forget_waits();
                 }
                 if P::IN_THE_POOL && (pull.is_in_the_way() || pull.begins_anew()) {
                     // It comes again when its turn has come; a closed pool has none for it.
@@ -198,10 +198,6 @@ where
     Fut: Future<Output = K::Result> + Send + 'static,
     K: Sink,
 {
-    fn set_counts(self: Pin<&mut Self>, _: Counts) {
-        // It is counted by whoever drops it.
-    }
-
     fn origin(&self) -> Option<&'static Location<'static>> {
         self.pull.as_ref().map(|pull| pull.origin)
     }

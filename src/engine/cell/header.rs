@@ -115,12 +115,6 @@ impl Header {
         self.change(AGAIN, READY).then_some(Polled::Again)
     }
 
-    /// Ends a poll after which it may be polled at once. False if it is over.
-    #[must_use]
-    pub(super) fn end_held(&self) -> bool {
-        self.change(POLLING, READY) || self.change(AGAIN, READY)
-    }
-
     /// It has a future again, which nobody has polled.
     pub(super) fn set_ready(&self) {
         // Release: whoever polls it acquires the future.

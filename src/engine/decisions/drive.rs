@@ -65,8 +65,8 @@ fn a_driver_goes_when_nothing_is_left_that_may_need_it() {
     assert_eq!(next(2, |trial| trial.crew.line.begin_driven(1)), Refill::Idle);
     assert_eq!(next(1, |trial| trial.crew.hold_place()), Refill::Idle);
     let adopt = |trial: &mut Trial| trial.crew.books.note_adopt();
-    assert_eq!(next(1, adopt), Refill::Idle, "it may be given back");
-    assert_eq!(next(2, adopt), Refill::Idle, "it may have the timers of this one");
+    assert_eq!(next(1, adopt), Refill::Idle, "one runs in a lent place");
+    assert_eq!(next(2, adopt), Refill::Idle, "another one may need help with it");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::super::cell::Runnable;
 use super::super::crew::Acts;
 use super::super::list::List;
-use super::super::polling::{current_driver, driver_of, is_away, leave_seat};
+use super::super::polling::{current_driver, driver_of, forget_waits, is_away};
 use super::super::run::End;
 use super::{Begin, Drives};
 use crate::engine::Engine;
@@ -39,7 +39,7 @@ impl<W: Drives> Engine<W> {
         let list = self.work.board().list(driver);
         match fits(self.next_in_place(list)?) {
             Ok(next) => {
-                leave_seat();
+                forget_waits();
                 Ok(next)
             }
             Err(job) => {

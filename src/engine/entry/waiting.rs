@@ -27,7 +27,7 @@ impl<W: Work> Engine<W> {
 
 /// A place at the gate that is held for a task to come.
 pub(crate) struct Held<'a, W: Work> {
-    pub(super) engine: &'a Arc<Engine<W>>,
+    pub(in crate::engine) engine: &'a Arc<Engine<W>>,
 }
 
 impl<'a, W: Work> Held<'a, W> {

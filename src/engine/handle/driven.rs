@@ -1,12 +1,8 @@
-//! A parcel whose task a driver runs: it can be told to stop, or rest in the line.
+//! A parcel whose task a driver runs: it can be told to stop.
 
-use std::sync::Arc;
 use std::task::Waker;
 
 use super::{Parcel, Stage, Unpack, contain, lock};
-use crate::engine::cell::{Runnable, abandon};
-use crate::engine::entry::Departure;
-use crate::engine::rested::Rests;
 use crate::engine::run::{Counts, End};
 use crate::error::{JoinError, TaskPanic};
 
@@ -27,40 +23,6 @@ where
         drop(content);
         drop(old);
         true
-    }
-
-    /// The task stands in the line again. False if it is to be dropped.
-    pub(super) fn lay_to_rest(&self, cell: &Arc<dyn Runnable>) -> bool {
-        let mut content = lock(&self.content);
-        if !matches!(content.stage, Stage::Driven(_)) {
-            return false;
-        }
-        let driven = std::mem::replace(&mut content.stage, Stage::Resting(Arc::clone(cell)));
-        drop(content);
-        // The stage holds a waker, which is user code. Only the cell's own clone of it is dropped here.
-        drop(driven);
-        true
-    }
-
-    /// Drops a task that rests. False if there is none.
-    pub(super) fn cancel_rested(&self) -> bool {
-        let Some(cell) = self.take_rested_as(Stage::Open) else { return false };
-        // First the place, because what is dropped may want one.
-        self.engine.depart(Departure::Cancelled);
-        let _: End = abandon(&cell);
-        self.settle(Err(JoinError::Cancelled));
-        true
-    }
-
-    fn take_rested_as(&self, next: Stage<P, R>) -> Option<Arc<dyn Runnable>> {
-        let mut content = lock(&self.content);
-        match std::mem::replace(&mut content.stage, next) {
-            Stage::Resting(cell) => Some(cell),
-            other => {
-                content.stage = other;
-                None
-            }
-        }
     }
 
     /// Has a task that is driven dropped. False if it is too late.
@@ -108,8 +70,9 @@ where
 
     /// A task that was driven has ended, and everything it owned is gone. It is counted before its
     /// outcome shows.
-    pub(crate) fn end_driven(&self, outcome: Result<R, JoinError>, counts: Counts) -> End {
+    pub(crate) fn end_driven(&self, outcome: Result<R, JoinError>) -> End {
         let mut content = lock(&self.content);
+        let counts = if content.claimed { Counts::Claimed } else { Counts::Driver };
         // `cancel` has said that the task will be dropped, so the outcome is `Cancelled`.
         let stopped = matches!(content.stage, Stage::Stopping);
         if !stopped && !matches!(content.stage, Stage::Driven(_)) {
@@ -128,20 +91,5 @@ where
         self.engine.count(end, counts);
         self.settle(outcome);
         End::Counted
-    }
-}
-
-impl<W, P, R> Rests for Parcel<W, P, R>
-where
-    W: Unpack<P, R>,
-    P: Send + 'static,
-    R: Send + 'static,
-{
-    fn take_rested(&self) -> Option<Arc<dyn Runnable>> {
-        self.take_rested_as(Stage::Driven(None))
-    }
-
-    fn is_resting(&self) -> bool {
-        matches!(lock(&self.content).stage, Stage::Resting(_))
     }
 }

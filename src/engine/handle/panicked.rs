@@ -50,6 +50,7 @@ where
     pub(super) fn leave_to_hook(&self) {
         let mut content = lock(&self.content);
         content.recipient = Recipient::Hook;
+        content.awaited_by = None;
         let panic = content.take_panic();
         drop(content);
         self.tell_hook(panic);

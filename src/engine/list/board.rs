@@ -35,9 +35,9 @@ impl Board {
         let list = |number| {
             let state = Padded(Latch::new(State::default()));
             let inbox = Padded(Latch::new(Inbox::default()));
-            let (called, seated) = (AtomicBool::new(false), AtomicBool::new(false));
+            let (called, awaits) = (AtomicBool::new(false), AtomicBool::new(false));
             let (tempo, others) = (Padded::default(), Arc::clone(&others));
-            Arc::new(List { number, state, inbox, called, seated, tempo, others })
+            Arc::new(List { number, state, inbox, called, awaits, tempo, others })
         };
         let lists: Vec<Arc<List>> = (0..drivers).map(list).collect();
         others.lists.get_or_init(|| lists.iter().map(Arc::downgrade).collect());

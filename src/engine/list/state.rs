@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::super::cell::Runnable;
 use super::super::fetch::{fetch, fetch_line};
-use super::super::seat::Seat;
+use super::super::waits::Waits;
 use super::ready::Ready;
 
 #[derive(Default)]
@@ -14,8 +14,8 @@ pub(super) struct State {
     pub(super) cells: Vec<Option<Arc<dyn Runnable>>>,
     pub(super) vacant: Vec<u32>,
     pub(super) ready: Ready,
-    /// The seats of those that have taken others in.
-    pub(super) seats: HashMap<u32, Arc<Seat>>,
+    /// What those wait for that have polled a handle.
+    pub(super) waits: HashMap<u32, Arc<Waits>>,
 }
 
 impl State {
@@ -37,8 +37,8 @@ impl State {
         let cell = self.cells[index as usize].take();
         if cell.is_some() {
             self.vacant.push(index);
-            if !self.seats.is_empty() {
-                self.seats.remove(&index);
+            if !self.waits.is_empty() {
+                self.waits.remove(&index);
             }
         }
         cell

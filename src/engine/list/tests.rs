@@ -6,9 +6,14 @@ use std::task::Poll;
 use super::super::cell::{self, Cell, Errand, Polled};
 use super::super::polling::Polls;
 use super::super::run::End;
-use super::super::stubs::{Bell, errand};
+use super::super::stubs::{Bell, engine, errand};
 use super::super::sync::lock;
 use super::*;
+
+/// A pool whose tasks stand on the lists.
+fn pool() -> Arc<dyn Lender> {
+    engine(1, 1)
+}
 
 /// A future that waits for ever.
 fn waits() -> impl Errand {
@@ -152,19 +157,19 @@ fn a_driver_that_was_not_called_has_no_search_to_hand_on() {
 }
 
 #[test]
-fn a_place_is_used_again_and_has_a_new_seat() {
+fn a_place_is_used_again_and_has_polled_no_handle() {
     let trial = Trial::new();
     let list = trial.list(0);
     trial.add(0, 2);
-    let seat = list.seat(0);
-    assert!(Arc::ptr_eq(&seat, &list.seat(0)));
+    let waits = list.waits(0, &pool());
+    assert!(Arc::ptr_eq(&waits, &list.waits(0, &pool())));
     let first = list.next(None).expect("it is ready");
     assert_eq!(first.header().index(), 0);
     let second = list.next(Some(0)).expect("it is ready");
     assert_eq!(second.header().index(), 1);
     trial.add(0, 1);
     assert_eq!(list.next(None).expect("it is ready").header().index(), 0);
-    assert!(!Arc::ptr_eq(&seat, &list.seat(0)));
+    assert!(!Arc::ptr_eq(&waits, &list.waits(0, &pool())));
     list.remove(&first);
     assert!(list.state.hold().cells[0].is_some(), "the place is another's");
     list.remove(&second);
@@ -172,16 +177,16 @@ fn a_place_is_used_again_and_has_a_new_seat() {
 }
 
 #[test]
-fn each_seat_is_forgotten_by_itself() {
+fn what_each_cell_waits_for_is_forgotten_by_itself() {
     let trial = Trial::new();
     let list = trial.list(0);
-    assert!(list.forget_seat(0).is_none(), "there is none");
-    let seats = [0, 1].map(|index| list.seat(index));
-    for (index, seat) in (0..).zip(&seats) {
-        assert!(list.forget_seat(index).is_some_and(|forgotten| Arc::ptr_eq(&forgotten, seat)));
-        assert!(list.forget_seat(index).is_none());
+    assert!(list.forget_waits(0).is_none(), "there is none");
+    let waits = [0, 1].map(|index| list.waits(index, &pool()));
+    for (index, its) in (0..).zip(&waits) {
+        assert!(list.forget_waits(index).is_some_and(|forgotten| Arc::ptr_eq(&forgotten, its)));
+        assert!(list.forget_waits(index).is_none());
     }
-    assert!(!Arc::ptr_eq(&seats[1], &list.seat(1)));
+    assert!(!Arc::ptr_eq(&waits[1], &list.waits(1, &pool())));
 }
 
 #[test]

@@ -5,8 +5,10 @@ use std::pin::pin;
 use std::sync::Mutex;
 
 use super::super::super::Ended;
-use super::super::super::polling::{current_seat, leave_seat};
-use super::super::super::seat::Seat;
+use super::super::super::context::current_waits;
+use super::super::super::lend::Lender;
+use super::super::super::polling::forget_waits;
+use super::super::super::waits::Waits;
 use super::*;
 
 /// An engine with a driver, and with so many tasks that are driven and queued.
@@ -288,19 +290,19 @@ fn somebody_is_called_to_help_with_what_is_begun_beside_a_cell() {
 }
 
 #[test]
-fn a_cell_has_its_own_seat_whoever_polls_it() {
+fn a_cell_knows_what_it_waits_for_on_every_driver() {
     let engine = engine(2, 2);
     let (mut helper, mut home) = (driver(&engine), driver(&engine));
-    let seats: [Arc<Mutex<Vec<Arc<Seat>>>>; 2] = Default::default();
-    for seats in &seats {
-        let (seats, mut polls) = (Arc::clone(seats), 0);
+    let waits: [Arc<Mutex<Vec<Arc<Waits>>>>; 2] = Default::default();
+    for waits in &waits {
+        let (waits, mut polls) = (Arc::clone(waits), 0);
         let future = errand(move |context| {
-            let sit = || seats.lock().unwrap().extend(current_seat());
-            sit();
+            let note = || waits.lock().unwrap().extend(current_waits());
+            note();
             polls += 1;
             if polls == 2 {
-                leave_seat();
-                sit();
+                forget_waits();
+                note();
                 return Poll::Ready(End::Completed);
             }
             context.waker().wake_by_ref();
@@ -309,28 +311,29 @@ fn a_cell_has_its_own_seat_whoever_polls_it() {
         engine.lock().line.push(Cell::new(future));
     }
     assert_eq!(short_turn(&mut home, 2), Turn::Yield);
-    let at_home: Vec<_> = (0..2).map(|index| home.list.seat(index)).collect();
+    let pool: Arc<dyn Lender> = Arc::clone(&engine) as _;
+    let at_home: Vec<_> = (0..2).map(|index| home.list.waits(index, &pool)).collect();
     assert_eq!(turn(&mut helper), Turn::Sleep);
-    for (seats, at_home) in seats.iter().zip(&at_home) {
-        let seats = seats.lock().unwrap();
-        let [first, again, next] = &seats[..] else { panic!("it sat down three times") };
+    for (waits, at_home) in waits.iter().zip(&at_home) {
+        let waits = waits.lock().unwrap();
+        let [first, again, next] = &waits[..] else { panic!("it asked three times") };
         assert!(Arc::ptr_eq(first, at_home) && Arc::ptr_eq(again, at_home));
-        assert!(!Arc::ptr_eq(next, at_home), "it has left");
+        assert!(!Arc::ptr_eq(next, at_home), "it has forgotten them");
     }
 }
 
 #[test]
-fn a_cell_leaves_a_seat_that_it_took_in_an_earlier_turn() {
+fn a_cell_forgets_handles_that_it_polled_in_an_earlier_turn() {
     let engine = engine(1, 1);
     let mut driver = driver(&engine);
-    let seats: Arc<Mutex<Vec<Arc<Seat>>>> = Arc::default();
-    let (seen, mut polls) = (Arc::clone(&seats), 0);
+    let waits: Arc<Mutex<Vec<Arc<Waits>>>> = Arc::default();
+    let (seen, mut polls) = (Arc::clone(&waits), 0);
     let future = errand(move |context| {
         polls += 1;
         if polls == 2 {
-            leave_seat();
+            forget_waits();
         }
-        seen.lock().unwrap().extend(current_seat());
+        seen.lock().unwrap().extend(current_waits());
         if polls == 2 {
             return Poll::Ready(End::Completed);
         }
@@ -340,32 +343,32 @@ fn a_cell_leaves_a_seat_that_it_took_in_an_earlier_turn() {
     engine.lock().line.push(Cell::new(future));
     assert_eq!(short_turn(&mut driver, 1), Turn::Yield);
     assert_eq!(short_turn(&mut driver, 10), Turn::Sleep);
-    let seats = seats.lock().unwrap();
-    let [first, second] = &seats[..] else { panic!("it sat down twice") };
+    let waits = waits.lock().unwrap();
+    let [first, second] = &waits[..] else { panic!("it asked twice") };
     assert!(!Arc::ptr_eq(first, second));
 }
 
 #[test]
-fn what_goes_on_in_place_has_a_seat_of_its_own() {
+fn what_goes_on_in_place_has_polled_no_handle() {
     let engine = engine(1, 1);
     let mut driver = driver(&engine);
-    let seats: Arc<Mutex<Vec<Arc<Seat>>>> = Arc::default();
-    let (its, seen) = (Arc::clone(&engine), Arc::clone(&seats));
+    let waits: Arc<Mutex<Vec<Arc<Waits>>>> = Arc::default();
+    let (its, seen) = (Arc::clone(&engine), Arc::clone(&waits));
     let future = errand(move |_| {
-        let sit = || seen.lock().unwrap().extend(current_seat());
-        (0..2).for_each(|_| sit());
+        let note = || seen.lock().unwrap().extend(current_waits());
+        (0..2).for_each(|_| note());
         let went_on = its.go_on(|job| {
             drop(job);
             Ok(())
         });
         assert_eq!(went_on, Ok(()));
-        sit();
+        note();
         Poll::Ready(End::Completed)
     });
     engine.lock().line.push(Cell::new(future));
     push(&engine, 1);
     assert_eq!(turn(&mut driver), Turn::Sleep);
-    let seats = seats.lock().unwrap();
-    let [first, again, next] = &seats[..] else { panic!("it sat down three times") };
+    let waits = waits.lock().unwrap();
+    let [first, again, next] = &waits[..] else { panic!("it asked three times") };
     assert!(Arc::ptr_eq(first, again) && !Arc::ptr_eq(first, next));
 }

@@ -13,13 +13,10 @@ use loom::thread;
 use super::{explore, explore_up_to, settings};
 use crate::engine::cell::{Cell, Runnable};
 use crate::engine::driver::{Begin, Driver, Drives, Turn};
-use crate::engine::entry::Departure;
 use crate::engine::list::{Board, List};
-use crate::engine::rested::Rested;
 use crate::engine::watched::Watched;
 use crate::engine::{
-    Awaited, End, Ended, Engine, Hands, Joinable, NoStart, Parcel, Patience, Settings, Slip,
-    Unpack, Work,
+    Ended, Engine, Hands, Joinable, NoStart, Parcel, Patience, Settings, Slip, Unpack, Work,
 };
 use crate::handle::JoinHandle;
 
@@ -27,7 +24,7 @@ mod each;
 mod ends;
 mod in_place;
 mod lookout;
-mod taken_in;
+mod lend;
 mod wakes;
 
 type Pool = Arc<Engine<Futures>>;
@@ -59,7 +56,6 @@ enum Start {
 enum Job {
     Bare(Arc<dyn Runnable>),
     Spawned(Slip<Futures, Packed, usize>),
-    Resumed(Rested),
 }
 
 struct Packed(Arc<Cell<Body>>);
@@ -71,18 +67,6 @@ impl Work for Futures {
 
     fn hands(&self) -> Hands {
         Hands::Drivers(self.board.drivers())
-    }
-
-    fn nudge(&self) {
-        self.board.wake_all();
-    }
-
-    fn awaited(job: &Job) -> Option<Arc<dyn Awaited>> {
-        match job {
-            Job::Bare(_) => None,
-            Job::Spawned(slip) => slip.parcel().map(|parcel| Arc::clone(parcel) as _),
-            Job::Resumed(rested) => Some(rested.awaited()),
-        }
     }
 
     fn start(engine: &Pool, index: usize) -> Result<(), NoStart> {
@@ -99,9 +83,8 @@ impl Work for Futures {
 
     fn kill(job: &Job) -> bool {
         match job {
-            Job::Bare(cell) => cell.kill(),
+            Job::Bare(_) => true,
             Job::Spawned(slip) => slip.kill(),
-            Job::Resumed(rested) => rested.kill(),
         }
     }
 
@@ -109,7 +92,6 @@ impl Work for Futures {
         match job {
             Job::Bare(_) => false,
             Job::Spawned(slip) => slip.is_ghost(),
-            Job::Resumed(rested) => rested.is_ghost(),
         }
     }
 
@@ -124,30 +106,23 @@ impl Drives for Futures {
     }
 
     fn begin(_: &Pool, _: &Arc<List>, job: Job) -> Begin {
-        let cell = match job {
-            Job::Bare(cell) => Some(cell),
-            Job::Spawned(slip) => slip
-                .parcel()
-                .and_then(|parcel| parcel.take_to_drive())
-                .map(|Packed(cell)| cell as _),
-            Job::Resumed(rested) => rested.take(),
-        };
-        cell.map_or(Begin::Ended(End::Ghost), Begin::Cell)
+        match job {
+            Job::Bare(cell) => Begin::Cell(cell),
+            Job::Spawned(slip) => match slip.take_to_drive() {
+                Ok((Packed(cell), _)) => Begin::Cell(cell),
+                Err(end) => Begin::Ended(end),
+            },
+        }
     }
 }
 
 impl Unpack<Packed, usize> for Futures {
-    fn run_here(_: &Arc<Spawned>) {}
-
-    fn take_in(parcel: &Arc<Spawned>) -> Option<Arc<dyn Runnable>> {
-        let Packed(cell) = parcel.take_to_drive()?;
-        parcel.engine().depart(Departure::Adopted);
-        cell.set_adopted(true);
-        Some(cell)
+    fn job(slip: Slip<Self, Packed, usize>) -> Job {
+        Job::Spawned(slip)
     }
 
-    fn resume(rested: Rested) -> Option<Job> {
-        Some(Job::Resumed(rested))
+    fn run_here(_: &Arc<Spawned>) -> bool {
+        false
     }
 }
 

@@ -1,0 +1,1 @@
+//! Models of futures that lend their places.
