@@ -51,7 +51,7 @@ impl<T> InFlight for JoinHandle<T> {
     }
 
     fn run_here(&self) -> bool {
-        self.parcel().is_some_and(|parcel| parcel.run_here())
+        self.parcel().is_some_and(engine::Joinable::run_here)
     }
 
     fn want(&self, by: Weak<dyn Release>) -> Option<Duration> {

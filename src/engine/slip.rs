@@ -5,6 +5,9 @@ use std::sync::Arc;
 use super::handle::{Parcel, Unpack};
 use super::run::{Counts, End, contain};
 
+/// A task in its parcel.
+type Packed<W, P, R> = Arc<Parcel<W, P, R>>;
+
 /// What stands in the line for a parcel. Dropped there, it has the task cancelled. It is empty once the
 /// task has run.
 pub(crate) struct Slip<W, P, R>
@@ -13,7 +16,7 @@ where
     P: Send + 'static,
     R: Send + 'static,
 {
-    parcel: Option<Arc<Parcel<W, P, R>>>,
+    parcel: Option<Packed<W, P, R>>,
     /// The task was taken out of its turn, for a lent place. Another slip stands in the line, a ghost.
     claimed: bool,
 }
@@ -40,12 +43,12 @@ where
 
     /// The parcel, and whether its task was claimed.
     #[cfg(feature = "tokio")]
-    pub(crate) fn into_parts(mut self) -> (Option<Arc<Parcel<W, P, R>>>, bool) {
+    pub(crate) fn into_parts(mut self) -> (Option<Packed<W, P, R>>, bool) {
         (self.parcel.take(), self.claimed)
     }
 
     /// Takes the task for a driver, if it is still there.
-    pub(crate) fn take_to_drive(&self) -> Result<(P, &Arc<Parcel<W, P, R>>), End> {
+    pub(crate) fn take_to_drive(&self) -> Result<(P, &Packed<W, P, R>), End> {
         let parcel = self.parcel.as_ref().ok_or(End::Ghost)?;
         let packed = parcel.take_to_drive(self.claimed).ok_or_else(|| self.gone())?;
         Ok((packed, parcel))

@@ -156,7 +156,7 @@ impl<T: Send> InFlight for ScopedHandle<'_, T> {
     }
 
     fn run_here(&self) -> bool {
-        self.parcel.clone().is_some_and(|parcel| parcel.run_here())
+        self.parcel.clone().is_some_and(Joinable::run_here)
     }
 
     fn want(&self, by: Weak<dyn Release>) -> Option<Duration> {

@@ -9,8 +9,9 @@ use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread;
 
 use super::{WAIT, explore, settings};
+use crate::engine::context::enter;
 use crate::engine::task::Task;
-use crate::engine::{Ended, Engine, Hooks, Joinable, Parcel, Settings, Slip};
+use crate::engine::{Ended, Engine, Hooks, Joinable, Kind, Parcel, Settings, Slip};
 use crate::error::TaskPanic;
 use crate::handle::JoinHandle;
 use crate::pool::{Closures, Spawned};
@@ -67,7 +68,11 @@ fn a_task_is_run_by_its_worker_or_by_whoever_joins_it() {
         let (pool, ran) = pool();
         let parcel = spawn(&pool, &ran);
         let other = Arc::clone(&parcel);
-        let joiner = thread::spawn(move || other.run_here());
+        let host = Engine::new(settings(1, 8), Closures);
+        let joiner = thread::spawn(move || {
+            let _inside = enter(&host, Kind::Thread);
+            other.run_here()
+        });
         let outcome = loom::future::block_on(JoinHandle::new(parcel));
         assert_eq!((outcome.unwrap(), ran.load(Ordering::SeqCst)), (0, 1));
         joiner.join().unwrap();

@@ -26,6 +26,7 @@ use crate::error::Refused;
 mod drivers;
 mod growth;
 mod handles;
+mod lend;
 
 /// What the tasks of a model do: they count themselves, and how many run at once. The job
 /// [`BLOCKS`] waits until somebody calls [`Count::release`], which the job [`RELEASES`] does.

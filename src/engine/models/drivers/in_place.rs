@@ -3,7 +3,6 @@
 use std::pin::pin;
 
 use super::*;
-use crate::engine::Counts;
 use crate::engine::cell::Errand;
 
 /// Goes on with what comes next, if that is another one of these.
@@ -40,8 +39,6 @@ fn unpack(job: Job) -> Result<Boxed, Job> {
 }
 
 impl Errand for InPlace {
-    fn set_counts(self: Pin<&mut Self>, _: Counts) {}
-
     fn origin(&self) -> Option<&'static Location<'static>> {
         None
     }

@@ -16,7 +16,7 @@ use crate::engine::driver::{Begin, Driver, Drives, Turn};
 use crate::engine::list::{Board, List};
 use crate::engine::watched::Watched;
 use crate::engine::{
-    Ended, Engine, Hands, Joinable, NoStart, Parcel, Patience, Settings, Slip, Unpack, Work,
+    End, Ended, Engine, Hands, Joinable, NoStart, Parcel, Patience, Settings, Slip, Unpack, Work,
 };
 use crate::handle::JoinHandle;
 

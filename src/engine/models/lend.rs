@@ -1,0 +1,164 @@
+//! Models of threads that wait for tasks inside of tasks: a waiting task lends its place, and no rule of
+//! [`lend`](crate::engine::lend) is broken.
+
+use std::panic::Location;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Waker};
+
+use loom::sync::atomic::{AtomicUsize, Ordering};
+
+use super::{WAIT, explore, explore_up_to, settings};
+use crate::engine::task::Task;
+use crate::engine::{Ended, Engine, Hooks, Parcel, Settings, Slip};
+use crate::handle::JoinHandle;
+use crate::pool::{Closures, Spawned};
+
+type Pool = Arc<Engine<Closures>>;
+
+/// The tasks of a pool of one that run without waiting for another.
+#[derive(Clone)]
+struct Running(Arc<AtomicUsize>);
+
+impl Running {
+    fn new() -> Self {
+        Running(Arc::new(AtomicUsize::new(0)))
+    }
+
+    /// Runs a task that starts now: none may run without waiting.
+    fn start<T>(&self, task: impl FnOnce() -> T) -> T {
+        assert_eq!(self.0.fetch_add(1, Ordering::SeqCst), 0, "another one runs and does not wait");
+        let value = task();
+        self.0.fetch_sub(1, Ordering::SeqCst);
+        value
+    }
+
+    /// Waits in a task.
+    fn wait<T>(&self, wait: impl FnOnce() -> T) -> T {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+        let value = wait();
+        self.0.fetch_add(1, Ordering::SeqCst);
+        value
+    }
+}
+
+fn pool() -> Pool {
+    Engine::new(settings(1, 8), Closures)
+}
+
+/// A pool whose tasks run on its own workers only.
+fn pool_with_a_hook() -> Pool {
+    let hooks = Hooks { on_worker_start: Some(Arc::new(|_| ())), ..Hooks::default() };
+    Engine::new(Settings { hooks, ..settings(1, 8) }, Closures)
+}
+
+fn spawn<T: Send + 'static>(
+    pool: &Pool,
+    task: impl FnOnce() -> T + Send + 'static,
+) -> JoinHandle<T> {
+    let parcel = Parcel::new(pool, task, Location::caller());
+    assert!(pool.submit(Task::errand(Spawned(Slip::new(&parcel))), WAIT).is_ok());
+    JoinHandle::new(parcel)
+}
+
+fn submit(pool: &Pool, task: impl FnOnce() + Send + 'static) {
+    assert!(pool.submit(Task::new(task), WAIT).is_ok());
+}
+
+/// Returns when no task is left. Tasks may submit others until then.
+fn wait(pool: &Pool) {
+    pool.wait_until(Ended::Tasks, None).unwrap();
+}
+
+fn drain(pool: &Pool, tasks: u64) {
+    wait(pool);
+    pool.close();
+    pool.wait_until(Ended::Workers, None).unwrap();
+    let stats = pool.stats();
+    assert!(stats.adds_up());
+    assert_eq!(stats.completed, tasks);
+}
+
+#[test]
+fn a_waiting_task_lends_its_place_to_the_one_it_waits_for() {
+    explore(|| {
+        let (pool, running) = (pool(), Running::new());
+        let (own, its) = (Arc::clone(&pool), running.clone());
+        submit(&pool, move || {
+            its.start(|| {
+                let inner = its.clone();
+                let child = spawn(&own, move || inner.start(|| 7));
+                assert_eq!(its.wait(|| child.join()).unwrap(), 7);
+            });
+        });
+        submit(&pool, move || running.start(|| ()));
+        drain(&pool, 3);
+    });
+}
+
+/// The second task inside of another is beyond the depth that one stack has in a model.
+#[test]
+fn a_task_beyond_the_depth_of_one_stack_is_run_by_another_worker() {
+    explore(|| {
+        let (pool, running) = (pool(), Running::new());
+        let own = Arc::clone(&pool);
+        submit(&pool, move || {
+            running.start(|| {
+                let (inner, again) = (running.clone(), Arc::clone(&own));
+                let child = spawn(&own, move || {
+                    inner.start(|| {
+                        let last = inner.clone();
+                        let grandchild = spawn(&again, move || last.start(|| 7));
+                        inner.wait(|| grandchild.join()).unwrap()
+                    })
+                });
+                assert_eq!(running.wait(|| child.join()).unwrap(), 7);
+            });
+        });
+        drain(&pool, 3);
+    });
+}
+
+#[test]
+fn two_pools_of_one_call_each_other() {
+    explore_up_to(2, || {
+        let (pool, other, running) = (pool(), pool_with_a_hook(), Running::new());
+        let (own, its, between) = (Arc::clone(&pool), running.clone(), Arc::clone(&other));
+        submit(&pool, move || {
+            its.start(|| {
+                let inner = its.clone();
+                let child =
+                    spawn(&between, move || spawn(&own, move || inner.start(|| 7)).join().unwrap());
+                assert_eq!(its.wait(|| child.join()).unwrap(), 7);
+            });
+        });
+        drain(&pool, 2);
+        drain(&other, 1);
+    });
+}
+
+#[test]
+fn a_task_that_stops_waiting_runs_beside_its_child_and_nothing_else_starts() {
+    explore_up_to(2, || {
+        let (pool, other, running) = (pool(), pool_with_a_hook(), Running::new());
+        let (own, its, between) = (Arc::clone(&pool), running.clone(), Arc::clone(&other));
+        submit(&pool, move || {
+            its.start(|| {
+                let (inner, again) = (its.clone(), Arc::clone(&own));
+                let mut child = spawn(&between, move || {
+                    spawn(&again, move || inner.start(|| ())).join().unwrap();
+                });
+                its.wait(|| {
+                    // It waits from here on, and does not any more when the handle is dropped.
+                    drop(Pin::new(&mut child).poll(&mut Context::from_waker(Waker::noop())));
+                    drop(child);
+                });
+                let last = its.clone();
+                submit(&own, move || last.start(|| ()));
+            });
+        });
+        wait(&pool);
+        drain(&other, 1);
+        drain(&pool, 3);
+    });
+}
