@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 
 use crate::allocator::{self, Allocator};
+use crate::conditions::Imposed;
 use crate::failure::Failure;
 use crate::measure::Sample;
 use crate::scenario::Scenario;
@@ -19,9 +20,15 @@ const TIME_LIMIT: Duration = Duration::from_secs(120);
 /// As much of a child's complaint as a line of the report can bear.
 const COMPLAINT: usize = 300;
 
-/// Runs `entry` once in a child process.
-pub(crate) fn sample(scenario: &Scenario, entry: &Entry) -> Result<Sample, Failure> {
-    result_within(command(scenario, entry)?, TIME_LIMIT)
+/// Runs `entry` once in a child process, under the conditions that hold.
+pub(crate) fn sample(
+    scenario: &Scenario,
+    entry: &Entry,
+    imposed: &mut Imposed,
+) -> Result<Sample, Failure> {
+    let sample = result_within(command(scenario, entry, imposed)?, TIME_LIMIT)?;
+    imposed.check()?;
+    Ok(sample)
 }
 
 /// Runs a command to its end, which prints its result as a line of JSON.
@@ -35,12 +42,13 @@ pub(crate) fn result_within<T: DeserializeOwned>(
 }
 
 /// This program once more, with the order for one run.
-fn command(scenario: &Scenario, entry: &Entry) -> Result<Command, Failure> {
+fn command(scenario: &Scenario, entry: &Entry, imposed: &Imposed) -> Result<Command, Failure> {
     let params = &scenario.params;
     let mut command = this_program(params.allocator)?;
     command
         .args(["run-one", scenario.workload.name, entry.name, "--leashed"])
-        .args(params.arguments());
+        .args(params.arguments())
+        .args(imposed.arguments());
     Ok(command)
 }
 

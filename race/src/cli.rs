@@ -8,6 +8,7 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use crate::allocator::Allocator;
+use crate::conditions::{Conditions, RemoveOrder};
 use crate::faults::{Fault, FaultOrder, FaultsOptions};
 use crate::page;
 use crate::scenario::Scenario;
@@ -28,7 +29,7 @@ const WINDOW: RangeInclusive<u64> = 1..=30_000;
 
 /// Race formic beside other pools, on the same work, each in a process of its own.
 ///
-/// Without a subcommand: a tour of all workloads in about a minute, and a report with plots.
+/// Without a subcommand: a tour of all workloads in about a minute and a half, and a report with plots.
 #[derive(Debug, Parser)]
 #[command(name = "race", version)]
 pub(crate) struct Cli {
@@ -39,6 +40,9 @@ pub(crate) struct Cli {
     /// Where all contenders get their memory from
     #[arg(long, global = true, value_enum, default_value_t)]
     pub(crate) allocator: Allocator,
+
+    #[command(flatten)]
+    pub(crate) conditions: Conditions,
 
     /// Write the results as a page with plots to this file; the tour writes one in any case
     #[arg(long, global = true, value_name = "FILE")]
@@ -81,6 +85,12 @@ pub(crate) enum Command {
     /// Run one contender once, in this process; what the other commands start
     #[command(hide = true)]
     RunOne(Order),
+    /// Compute until the parent ends; what `--busy` starts
+    #[command(hide = true)]
+    Compute,
+    /// Remove a control group when the parent ends; what `--quota` starts
+    #[command(hide = true)]
+    RemoveGroup(RemoveOrder),
 }
 
 /// The options all workloads have. What is not given is the workload's own; the README lists it.
@@ -177,6 +187,9 @@ pub(crate) struct Order {
     runtime: Option<Runtime>,
     #[arg(long, value_parser = within::<u64>(WINDOW))]
     window_ms: Option<u64>,
+    /// The control group to run in.
+    #[arg(long)]
+    pub(crate) group: Option<PathBuf>,
     /// End with the parent, which holds the other end of standard input.
     #[arg(long)]
     pub(crate) leashed: bool,
@@ -211,18 +224,26 @@ impl Cli {
             let complaint = "faults has no page with plots, so --report is not for it";
             return Err(refuse(ErrorKind::ArgumentConflict, complaint.to_owned()));
         }
+        if self.conditions != Conditions::NONE {
+            let complaint =
+                "faults measures nothing, so --busy, --cores and --quota are not for it";
+            return Err(refuse(ErrorKind::ArgumentConflict, complaint.to_owned()));
+        }
         options.chosen().map_err(|complaint| refuse(ErrorKind::InvalidValue, complaint))
     }
 
     fn chosen(&self) -> Result<Vec<Scenario>, String> {
+        self.conditions.check_cores()?;
         let Some(command) = &self.command else {
-            return Ok(tour::stops());
+            return Ok(tour::stops(self.conditions));
         };
         let scenario =
             match command {
-                Command::RunOne(_) | Command::Faults(_) | Command::FaultOne(_) => {
-                    return Ok(Vec::new());
-                }
+                Command::RunOne(_)
+                | Command::Faults(_)
+                | Command::FaultOne(_)
+                | Command::Compute
+                | Command::RemoveGroup(_) => return Ok(Vec::new()),
                 Command::Tiny(options) => options.scenario(&tiny::WORKLOAD, |_| ()),
                 Command::Nested(options) => options.scenario(&nested::WORKLOAD, |_| ()),
                 Command::RoundTrip(options) => options.scenario(&round_trip::WORKLOAD, |_| ()),
@@ -245,7 +266,10 @@ impl Cli {
                     })
                 }
             };
-        scenario.map(|scenario| vec![scenario])
+        scenario.map(|mut scenario| {
+            scenario.params.conditions = self.conditions;
+            vec![scenario]
+        })
     }
 }
 

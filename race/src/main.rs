@@ -6,6 +6,7 @@
 mod allocator;
 mod child;
 mod cli;
+mod conditions;
 mod contenders;
 mod failure;
 mod faults;
@@ -38,9 +39,11 @@ use scenario::Scenario;
 fn main() -> ExitCode {
     let cli = Cli::parse();
     match &cli.command {
-        Some(Command::RunOne(order)) => run_one::obey(order),
+        Some(Command::RunOne(order)) => run_one::obey(order, cli.conditions),
         Some(Command::FaultOne(order)) => faults::obey(order),
         Some(Command::Faults(options)) => look_for_faults(&cli, options),
+        Some(Command::Compute) => conditions::compute(cli.conditions.cores),
+        Some(Command::RemoveGroup(order)) => conditions::remove_at_the_end(order),
         _ => race(&cli),
     }
 }
@@ -58,6 +61,13 @@ fn race(cli: &Cli) -> ExitCode {
     let scenarios = cli.scenarios().unwrap_or_else(|error| error.exit());
     if cfg!(debug_assertions) {
         eprintln!("race: this is a debug build, its figures mean little; use --release");
+    }
+    if let Err(failure) = cli.conditions.check_quota() {
+        eprintln!("race: {failure}");
+        return ExitCode::FAILURE;
+    }
+    if cli.command.is_none() {
+        eprintln!("race: the tour takes about {}", tour::DURATION);
     }
     let heats = run_all(scenarios);
     let place = cli.page();
@@ -81,9 +91,14 @@ fn run_all(scenarios: Vec<Scenario>) -> Vec<Heat> {
     let heats = scenarios
         .into_iter()
         .map(|scenario| {
+            // Held while the contenders run in turn, so that the conditions are the same for all.
+            let mut imposed = scenario.params.conditions.impose();
             Heat::run(scenario, |scenario, entry| {
                 progress.announce(format!("{scenario}: {}", entry.name));
-                let result = child::sample(scenario, entry);
+                let result = match &mut imposed {
+                    Ok(imposed) => child::sample(scenario, entry, imposed),
+                    Err(failure) => Err(failure.clone()),
+                };
                 progress.advance();
                 result
             })

@@ -7,16 +7,18 @@ use std::thread;
 use serde::Serialize;
 
 use crate::cli::Order;
+use crate::conditions::{self, Conditions};
 use crate::failure::Failure;
 use crate::measure::Sample;
 use crate::workloads::Workload;
 
 /// Does what the order says and prints the sample.
-pub(crate) fn obey(order: &Order) -> ExitCode {
+pub(crate) fn obey(order: &Order, conditions: Conditions) -> ExitCode {
+    let confined = confine(order, conditions);
     if order.leashed {
         end_with_the_parent();
     }
-    print(sample(order))
+    print(confined.and_then(|()| sample(order)))
 }
 
 /// Prints the result for the parent: a line of JSON, or the complaint and a bad exit code.
@@ -31,6 +33,15 @@ pub(crate) fn print(result: Result<impl Serialize, Failure>) -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Before any other thread starts, so that all threads are confined.
+fn confine(order: &Order, conditions: Conditions) -> Result<(), Failure> {
+    if conditions.busy > 0 || conditions.quota_percent.is_some() {
+        return Err(Failure::new("run-one knows --cores, and neither --busy nor --quota"));
+    }
+    conditions.cores.map_or(Ok(()), conditions::confine)?;
+    order.group.as_deref().map_or(Ok(()), conditions::enter)
 }
 
 fn sample(order: &Order) -> Result<Sample, Failure> {

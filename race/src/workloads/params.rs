@@ -4,6 +4,7 @@ use clap::ValueEnum;
 use serde::Serialize;
 
 use crate::allocator::Allocator;
+use crate::conditions::Conditions;
 use crate::failure::Failure;
 
 /// The sizes of a run. What a workload does not know is absent.
@@ -23,6 +24,8 @@ pub(crate) struct Params {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) window_ms: Option<u64>,
     pub(crate) allocator: Allocator,
+    #[serde(flatten)]
+    pub(crate) conditions: Conditions,
 }
 
 /// Whether the pool has worked before the clock starts.
@@ -57,6 +60,7 @@ impl Params {
             runtime: None,
             window_ms: None,
             allocator: Allocator::System,
+            conditions: Conditions::NONE,
         }
     }
 
@@ -65,10 +69,9 @@ impl Params {
         self.queue.ok_or_else(|| Failure::new("this contender needs --queue"))
     }
 
-    /// The arguments that tell a child process all of this but the allocator.
+    /// The arguments that tell a child process all of this but the allocator and the conditions.
     pub(crate) fn arguments(&self) -> Vec<String> {
-        let Self { tasks, workers, queue, producers, start, runtime, window_ms, allocator: _ } =
-            self;
+        let Self { tasks, workers, queue, producers, start, runtime, window_ms, .. } = self;
         let given = [
             Some(("--tasks", tasks.to_string())),
             Some(("--workers", workers.to_string())),
@@ -97,7 +100,8 @@ impl Params {
             self.start.map(|start| start.to_string()),
             self.runtime.map(|runtime| runtime.to_string()),
         ];
-        let words: Vec<String> = words.into_iter().flatten().collect();
+        let words = words.into_iter().flatten();
+        let words: Vec<String> = words.chain(self.conditions.in_words()).collect();
         words.join(", ")
     }
 }
