@@ -9,8 +9,10 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use crate::allocator::Allocator;
 use crate::conditions::{Conditions, RemoveOrder};
+use crate::counts;
 use crate::faults::{Fault, FaultOrder, FaultsOptions};
 use crate::page;
+use crate::scaling::ScalingOptions;
 use crate::scenario::Scenario;
 use crate::tour;
 use crate::workloads::{Params, Runtime, Start, Workload};
@@ -40,6 +42,10 @@ pub(crate) struct Cli {
     /// Where all contenders get their memory from
     #[arg(long, global = true, value_enum, default_value_t)]
     pub(crate) allocator: Allocator,
+
+    /// Also print locks, shared writes, wake-ups and context switches for each task; needs a build of its own
+    #[arg(long, global = true)]
+    pub(crate) count: bool,
 
     #[command(flatten)]
     pub(crate) conditions: Conditions,
@@ -79,6 +85,8 @@ pub(crate) enum Command {
     Idle(IdleOptions),
     /// Known faults of other pools, and formic in the same programs
     Faults(FaultsOptions),
+    /// The tables of `docs/scaling.md`: counts for 1 to 64 workers and producers; needs a build of its own
+    Scaling(ScalingOptions),
     /// Run the program of one fault with one pool, in this process; what `faults` starts
     #[command(hide = true)]
     FaultOne(FaultOrder),
@@ -210,6 +218,7 @@ impl Cli {
         })?;
         for scenario in &mut scenarios {
             scenario.params.allocator = self.allocator;
+            scenario.params.count = self.count;
         }
         Ok(scenarios)
     }
@@ -232,8 +241,23 @@ impl Cli {
         options.chosen().map_err(|complaint| refuse(ErrorKind::InvalidValue, complaint))
     }
 
+    /// An error if this build cannot measure how costs grow, or if conditions were given.
+    pub(crate) fn check_scaling(&self) -> Result<(), clap::Error> {
+        let complaint = if !counts::IS_COUNTED {
+            needs_a_counted_build("scaling", "scaling --timed-by target/release/race")
+        } else if self.conditions != Conditions::NONE || self.report.is_some() || self.json {
+            "scaling has none of --busy, --cores, --quota, --report and --json".to_owned()
+        } else {
+            return Ok(());
+        };
+        Err(Self::command().error(ErrorKind::ArgumentConflict, complaint))
+    }
+
     fn chosen(&self) -> Result<Vec<Scenario>, String> {
         self.conditions.check_cores()?;
+        if self.count && !counts::IS_COUNTED {
+            return Err(needs_a_counted_build("--count", "tiny --count"));
+        }
         let Some(command) = &self.command else {
             return Ok(tour::stops(self.conditions));
         };
@@ -242,6 +266,7 @@ impl Cli {
                 Command::RunOne(_)
                 | Command::Faults(_)
                 | Command::FaultOne(_)
+                | Command::Scaling(_)
                 | Command::Compute
                 | Command::RemoveGroup(_) => return Ok(Vec::new()),
                 Command::Tiny(options) => options.scenario(&tiny::WORKLOAD, |_| ()),
@@ -314,6 +339,10 @@ impl Order {
             ..Params::of(self.tasks, self.workers)
         }
     }
+}
+
+fn needs_a_counted_build(what: &str, arguments: &str) -> String {
+    format!("{what} needs a build that counts:\n\n  {} {arguments}", counts::BUILD)
 }
 
 fn within<T: TryFrom<u64>>(range: RangeInclusive<u64>) -> RangedU64ValueParser<T> {

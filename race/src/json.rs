@@ -31,6 +31,9 @@ enum ResultFields {
         peak_mb: Option<f64>,
         #[serde(flatten)]
         more: Map<String, Value>,
+        /// For one task; absent unless asked for.
+        #[serde(skip_serializing_if = "Map::is_empty")]
+        counts: Map<String, Value>,
     },
     Failed {
         failed: String,
@@ -69,6 +72,7 @@ fn contender(scenario: &Scenario, outcome: &Outcome) -> ContenderLine {
             cpu_ns_per_task: rounded(figures.cpu_ns_per_task, 2),
             peak_mb: figures.peak_mb.map(|mb| rounded(mb, 2)),
             more: more(&scenario.workload.yardstick, figures),
+            counts: object(figures.counts.iter().copied(), 6),
         },
         Err(failure) => ResultFields::Failed { failed: failure.to_string() },
     };
@@ -97,8 +101,11 @@ fn more(yardstick: &Yardstick, figures: &Figures) -> Map<String, Value> {
         Decides::Wall => Some(("wall_ms", figures.decisive.median)),
         Decides::PerTask | Decides::Named(_) => None,
     };
-    let all = wall_ms.into_iter().chain(figures.more.iter().copied());
-    all.map(|(key, value)| (key.to_owned(), Value::from(rounded(value, 4)))).collect()
+    object(wall_ms.into_iter().chain(figures.more.iter().copied()), 4)
+}
+
+fn object(fields: impl Iterator<Item = (&'static str, f64)>, digits: i32) -> Map<String, Value> {
+    fields.map(|(key, value)| (key.to_owned(), Value::from(rounded(value, digits)))).collect()
 }
 
 /// More digits would only pretend.

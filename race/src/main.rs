@@ -8,6 +8,7 @@ mod child;
 mod cli;
 mod conditions;
 mod contenders;
+mod counts;
 mod failure;
 mod faults;
 mod heat;
@@ -18,6 +19,7 @@ mod page;
 mod progress;
 mod report;
 mod run_one;
+mod scaling;
 mod scenario;
 mod statistics;
 mod surroundings;
@@ -34,16 +36,18 @@ use cli::{Cli, Command};
 use faults::FaultsOptions;
 use heat::Heat;
 use progress::Progress;
+use scaling::ScalingOptions;
 use scenario::Scenario;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
     match &cli.command {
-        Some(Command::RunOne(order)) => run_one::obey(order, cli.conditions),
+        Some(Command::RunOne(order)) => run_one::obey(order, cli.conditions, cli.count),
         Some(Command::FaultOne(order)) => faults::obey(order),
         Some(Command::Faults(options)) => look_for_faults(&cli, options),
         Some(Command::Compute) => conditions::compute(cli.conditions.cores),
         Some(Command::RemoveGroup(order)) => conditions::remove_at_the_end(order),
+        Some(Command::Scaling(options)) => scale(&cli, options),
         _ => race(&cli),
     }
 }
@@ -59,6 +63,9 @@ fn look_for_faults(cli: &Cli, options: &FaultsOptions) -> ExitCode {
 /// Runs the workload that was asked for, or the tour.
 fn race(cli: &Cli) -> ExitCode {
     let scenarios = cli.scenarios().unwrap_or_else(|error| error.exit());
+    if counts::IS_COUNTED && !cli.count {
+        eprintln!("race: this build counts, its times are longer than those of an ordinary one");
+    }
     if cfg!(debug_assertions) {
         eprintln!("race: this is a debug build, its figures mean little; use --release");
     }
@@ -82,6 +89,22 @@ fn race(cli: &Cli) -> ExitCode {
         _ => {}
     }
     code
+}
+
+/// Prints the tables of `docs/scaling.md`.
+fn scale(cli: &Cli, options: &ScalingOptions) -> ExitCode {
+    cli.check_scaling().unwrap_or_else(|error| error.exit());
+    let progress = Progress::over(scaling::runs(options));
+    interrupt::heed(&progress);
+    let tables = scaling::tables(options, &progress);
+    progress.finish();
+    match tables {
+        Ok(text) => print(&text, true),
+        Err(failure) => {
+            eprintln!("race: {failure}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
 /// Runs the scenarios one after another under a single progress bar.

@@ -26,6 +26,9 @@ pub(crate) struct Params {
     pub(crate) allocator: Allocator,
     #[serde(flatten)]
     pub(crate) conditions: Conditions,
+    /// Whether each run tells what it has counted.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) count: bool,
 }
 
 /// Whether the pool has worked before the clock starts.
@@ -61,6 +64,7 @@ impl Params {
             window_ms: None,
             allocator: Allocator::System,
             conditions: Conditions::NONE,
+            count: false,
         }
     }
 
@@ -81,7 +85,9 @@ impl Params {
             runtime.map(|runtime| ("--runtime", runtime.to_string())),
             window_ms.map(|time| ("--window-ms", time.to_string())),
         ];
-        given.into_iter().flatten().flat_map(|(flag, value)| [flag.to_owned(), value]).collect()
+        let given = given.into_iter().flatten();
+        let given = given.flat_map(|(flag, value)| [flag.to_owned(), value]);
+        given.chain(self.count.then(|| "--count".to_owned())).collect()
     }
 
     /// The settings beside the number of tasks, for a title: `2 workers, queue 1024`.
