@@ -266,6 +266,11 @@ pub use semaphore::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
 pub use stats::Stats;
 
+// What `race --count` shows; it is in no other build.
+#[cfg(all(formic_count, not(loom)))]
+#[doc(hidden)]
+pub use engine::sync::counted::{Counts, counts};
+
 #[cfg(any(doc, doctest))]
 pub mod guide; // for people: how to choose, what waits, how things end
 

@@ -1,6 +1,7 @@
 //! A contender in a process of its own: started, waited for, and stopped when it takes too long.
 
 use std::io::Read;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
@@ -9,6 +10,7 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 
 use crate::allocator::{self, Allocator};
+use crate::conditions::Imposed;
 use crate::failure::Failure;
 use crate::measure::Sample;
 use crate::scenario::Scenario;
@@ -19,9 +21,26 @@ const TIME_LIMIT: Duration = Duration::from_secs(120);
 /// As much of a child's complaint as a line of the report can bear.
 const COMPLAINT: usize = 300;
 
-/// Runs `entry` once in a child process.
-pub(crate) fn sample(scenario: &Scenario, entry: &Entry) -> Result<Sample, Failure> {
-    result_within(command(scenario, entry)?, TIME_LIMIT)
+/// Runs `entry` once in a child process, under the conditions that hold.
+pub(crate) fn sample(
+    scenario: &Scenario,
+    entry: &Entry,
+    imposed: &mut Imposed,
+) -> Result<Sample, Failure> {
+    sample_by(None, scenario, entry, imposed)
+}
+
+/// The same by another build of race, if one is named.
+pub(crate) fn sample_by(
+    program: Option<&Path>,
+    scenario: &Scenario,
+    entry: &Entry,
+    imposed: &mut Imposed,
+) -> Result<Sample, Failure> {
+    let command = command(program, scenario, entry, imposed)?;
+    let sample = result_within(command, TIME_LIMIT)?;
+    imposed.check()?;
+    Ok(sample)
 }
 
 /// Runs a command to its end, which prints its result as a line of JSON.
@@ -34,24 +53,37 @@ pub(crate) fn result_within<T: DeserializeOwned>(
     serde_json::from_str(line).map_err(|_| Failure::new(format!("it printed no result: {line:?}")))
 }
 
-/// This program once more, with the order for one run.
-fn command(scenario: &Scenario, entry: &Entry) -> Result<Command, Failure> {
+/// This program once more, or another one, with the order for one run.
+fn command(
+    program: Option<&Path>,
+    scenario: &Scenario,
+    entry: &Entry,
+    imposed: &Imposed,
+) -> Result<Command, Failure> {
     let params = &scenario.params;
-    let mut command = this_program(params.allocator)?;
+    let mut command = match program {
+        Some(program) => with_allocator(Command::new(program), params.allocator),
+        None => this_program(params.allocator)?,
+    };
     command
         .args(["run-one", scenario.workload.name, entry.name, "--leashed"])
-        .args(params.arguments());
+        .args(params.arguments())
+        .args(imposed.arguments());
     Ok(command)
 }
 
 /// This program once more, with its memory from `allocator`, and no arguments yet.
 pub(crate) fn this_program(allocator: Allocator) -> Result<Command, Failure> {
-    let mut command = Command::new(std::env::current_exe().map_err(Failure::new)?);
+    let command = Command::new(std::env::current_exe().map_err(Failure::new)?);
+    Ok(with_allocator(command, allocator))
+}
+
+fn with_allocator(mut command: Command, allocator: Allocator) -> Command {
     command.env_remove(allocator::VARIABLE);
     if allocator == Allocator::Mimalloc {
         command.env(allocator::VARIABLE, "mimalloc");
     }
-    Ok(command)
+    command
 }
 
 /// What the command printed, if it ended well and in time.

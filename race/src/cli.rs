@@ -8,8 +8,11 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use crate::allocator::Allocator;
+use crate::conditions::{Conditions, RemoveOrder};
+use crate::counts;
 use crate::faults::{Fault, FaultOrder, FaultsOptions};
 use crate::page;
+use crate::scaling::ScalingOptions;
 use crate::scenario::Scenario;
 use crate::tour;
 use crate::workloads::{Params, Runtime, Start, Workload};
@@ -28,7 +31,7 @@ const WINDOW: RangeInclusive<u64> = 1..=30_000;
 
 /// Race formic beside other pools, on the same work, each in a process of its own.
 ///
-/// Without a subcommand: a tour of all workloads in about a minute, and a report with plots.
+/// Without a subcommand: a tour of all workloads in about a minute and a half, and a report with plots.
 #[derive(Debug, Parser)]
 #[command(name = "race", version)]
 pub(crate) struct Cli {
@@ -39,6 +42,13 @@ pub(crate) struct Cli {
     /// Where all contenders get their memory from
     #[arg(long, global = true, value_enum, default_value_t)]
     pub(crate) allocator: Allocator,
+
+    /// Also print locks, shared writes, wake-ups and context switches for each task; needs a build of its own
+    #[arg(long, global = true)]
+    pub(crate) count: bool,
+
+    #[command(flatten)]
+    pub(crate) conditions: Conditions,
 
     /// Write the results as a page with plots to this file; the tour writes one in any case
     #[arg(long, global = true, value_name = "FILE")]
@@ -75,12 +85,20 @@ pub(crate) enum Command {
     Idle(IdleOptions),
     /// Known faults of other pools, and formic in the same programs
     Faults(FaultsOptions),
+    /// The tables of `docs/scaling.md`: counts for 1 to 64 workers and producers; needs a build of its own
+    Scaling(ScalingOptions),
     /// Run the program of one fault with one pool, in this process; what `faults` starts
     #[command(hide = true)]
     FaultOne(FaultOrder),
     /// Run one contender once, in this process; what the other commands start
     #[command(hide = true)]
     RunOne(Order),
+    /// Compute until the parent ends; what `--busy` starts
+    #[command(hide = true)]
+    Compute,
+    /// Remove a control group when the parent ends; what `--quota` starts
+    #[command(hide = true)]
+    RemoveGroup(RemoveOrder),
 }
 
 /// The options all workloads have. What is not given is the workload's own; the README lists it.
@@ -177,6 +195,9 @@ pub(crate) struct Order {
     runtime: Option<Runtime>,
     #[arg(long, value_parser = within::<u64>(WINDOW))]
     window_ms: Option<u64>,
+    /// The control group to run in.
+    #[arg(long)]
+    pub(crate) group: Option<PathBuf>,
     /// End with the parent, which holds the other end of standard input.
     #[arg(long)]
     pub(crate) leashed: bool,
@@ -197,6 +218,7 @@ impl Cli {
         })?;
         for scenario in &mut scenarios {
             scenario.params.allocator = self.allocator;
+            scenario.params.count = self.count;
         }
         Ok(scenarios)
     }
@@ -211,18 +233,42 @@ impl Cli {
             let complaint = "faults has no page with plots, so --report is not for it";
             return Err(refuse(ErrorKind::ArgumentConflict, complaint.to_owned()));
         }
+        if self.conditions != Conditions::NONE {
+            let complaint =
+                "faults measures nothing, so --busy, --cores and --quota are not for it";
+            return Err(refuse(ErrorKind::ArgumentConflict, complaint.to_owned()));
+        }
         options.chosen().map_err(|complaint| refuse(ErrorKind::InvalidValue, complaint))
     }
 
+    /// An error if this build cannot measure how costs grow, or if conditions were given.
+    pub(crate) fn check_scaling(&self) -> Result<(), clap::Error> {
+        let complaint = if !counts::IS_COUNTED {
+            needs_a_counted_build("scaling", "scaling --timed-by target/release/race")
+        } else if self.conditions != Conditions::NONE || self.report.is_some() || self.json {
+            "scaling has none of --busy, --cores, --quota, --report and --json".to_owned()
+        } else {
+            return Ok(());
+        };
+        Err(Self::command().error(ErrorKind::ArgumentConflict, complaint))
+    }
+
     fn chosen(&self) -> Result<Vec<Scenario>, String> {
+        self.conditions.check_cores()?;
+        if self.count && !counts::IS_COUNTED {
+            return Err(needs_a_counted_build("--count", "tiny --count"));
+        }
         let Some(command) = &self.command else {
-            return Ok(tour::stops());
+            return Ok(tour::stops(self.conditions));
         };
         let scenario =
             match command {
-                Command::RunOne(_) | Command::Faults(_) | Command::FaultOne(_) => {
-                    return Ok(Vec::new());
-                }
+                Command::RunOne(_)
+                | Command::Faults(_)
+                | Command::FaultOne(_)
+                | Command::Scaling(_)
+                | Command::Compute
+                | Command::RemoveGroup(_) => return Ok(Vec::new()),
                 Command::Tiny(options) => options.scenario(&tiny::WORKLOAD, |_| ()),
                 Command::Nested(options) => options.scenario(&nested::WORKLOAD, |_| ()),
                 Command::RoundTrip(options) => options.scenario(&round_trip::WORKLOAD, |_| ()),
@@ -245,7 +291,10 @@ impl Cli {
                     })
                 }
             };
-        scenario.map(|scenario| vec![scenario])
+        scenario.map(|mut scenario| {
+            scenario.params.conditions = self.conditions;
+            vec![scenario]
+        })
     }
 }
 
@@ -290,6 +339,10 @@ impl Order {
             ..Params::of(self.tasks, self.workers)
         }
     }
+}
+
+fn needs_a_counted_build(what: &str, arguments: &str) -> String {
+    format!("{what} needs a build that counts:\n\n  {} {arguments}", counts::BUILD)
 }
 
 fn within<T: TryFrom<u64>>(range: RangeInclusive<u64>) -> RangedU64ValueParser<T> {

@@ -31,16 +31,20 @@ enum ResultFields {
         peak_mb: Option<f64>,
         #[serde(flatten)]
         more: Map<String, Value>,
+        /// For one task; absent unless asked for.
+        #[serde(skip_serializing_if = "Map::is_empty")]
+        counts: Map<String, Value>,
     },
     Failed {
         failed: String,
     },
 }
 
-/// Formic beside the fastest peer; all but the workload is null when one of them has no result.
+/// Formic beside the fastest peer. What compares them is null when one of them has no result.
 #[derive(Serialize)]
 struct ComparisonLine {
     workload: &'static str,
+    params: Params,
     formic: Option<&'static str>,
     fastest_peer: Option<&'static str>,
     ratio: Option<f64>,
@@ -68,6 +72,7 @@ fn contender(scenario: &Scenario, outcome: &Outcome) -> ContenderLine {
             cpu_ns_per_task: rounded(figures.cpu_ns_per_task, 2),
             peak_mb: figures.peak_mb.map(|mb| rounded(mb, 2)),
             more: more(&scenario.workload.yardstick, figures),
+            counts: object(figures.counts.iter().copied(), 6),
         },
         Err(failure) => ResultFields::Failed { failed: failure.to_string() },
     };
@@ -83,6 +88,7 @@ fn comparison(heat: &Heat) -> ComparisonLine {
     let comparison = heat.comparison();
     ComparisonLine {
         workload: heat.scenario.workload.name,
+        params: heat.scenario.params,
         formic: comparison.map(|comparison| comparison.formic),
         fastest_peer: comparison.map(|comparison| comparison.fastest_peer),
         ratio: comparison.map(|comparison| rounded(comparison.ratio, 4)),
@@ -95,8 +101,11 @@ fn more(yardstick: &Yardstick, figures: &Figures) -> Map<String, Value> {
         Decides::Wall => Some(("wall_ms", figures.decisive.median)),
         Decides::PerTask | Decides::Named(_) => None,
     };
-    let all = wall_ms.into_iter().chain(figures.more.iter().copied());
-    all.map(|(key, value)| (key.to_owned(), Value::from(rounded(value, 4)))).collect()
+    object(wall_ms.into_iter().chain(figures.more.iter().copied()), 4)
+}
+
+fn object(fields: impl Iterator<Item = (&'static str, f64)>, digits: i32) -> Map<String, Value> {
+    fields.map(|(key, value)| (key.to_owned(), Value::from(rounded(value, digits)))).collect()
 }
 
 /// More digits would only pretend.
@@ -120,9 +129,9 @@ mod tests {
     fn each_contender_has_a_line_and_the_comparison_is_last() {
         let heat = heat("formic,crossbeam", 2, times);
         let expected = [
-            r#"{"workload":"tiny","contender":"formic","params":{"tasks":1,"workers":2,"queue":null,"allocator":"system"},"rounds":2,"ns_per_task":100.0,"ns_min":100.0,"ns_max":100.0,"cpu_ns_per_task":200.0,"peak_mb":4.1}"#,
-            r#"{"workload":"tiny","contender":"crossbeam","params":{"tasks":1,"workers":2,"queue":null,"allocator":"system"},"rounds":2,"ns_per_task":200.0,"ns_min":200.0,"ns_max":200.0,"cpu_ns_per_task":400.0,"peak_mb":4.1}"#,
-            r#"{"workload":"tiny","formic":"formic","fastest_peer":"crossbeam","ratio":0.5}"#,
+            r#"{"workload":"tiny","contender":"formic","params":{"tasks":1,"workers":2,"queue":null,"allocator":"system","busy":0,"cores":null,"quota_percent":null},"rounds":2,"ns_per_task":100.0,"ns_min":100.0,"ns_max":100.0,"cpu_ns_per_task":200.0,"peak_mb":4.1}"#,
+            r#"{"workload":"tiny","contender":"crossbeam","params":{"tasks":1,"workers":2,"queue":null,"allocator":"system","busy":0,"cores":null,"quota_percent":null},"rounds":2,"ns_per_task":200.0,"ns_min":200.0,"ns_max":200.0,"cpu_ns_per_task":400.0,"peak_mb":4.1}"#,
+            r#"{"workload":"tiny","params":{"tasks":1,"workers":2,"queue":null,"allocator":"system","busy":0,"cores":null,"quota_percent":null},"formic":"formic","fastest_peer":"crossbeam","ratio":0.5}"#,
         ];
         assert_eq!(lines(&[heat]), expected.join("\n") + "\n");
     }
@@ -137,11 +146,11 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(
             lines[0],
-            r#"{"workload":"tiny","contender":"formic","params":{"tasks":1,"workers":2,"queue":null,"allocator":"system"},"failed":"it hung"}"#
+            r#"{"workload":"tiny","contender":"formic","params":{"tasks":1,"workers":2,"queue":null,"allocator":"system","busy":0,"cores":null,"quota_percent":null},"failed":"it hung"}"#
         );
         assert_eq!(
             lines[2],
-            r#"{"workload":"tiny","formic":null,"fastest_peer":null,"ratio":null}"#
+            r#"{"workload":"tiny","params":{"tasks":1,"workers":2,"queue":null,"allocator":"system","busy":0,"cores":null,"quota_percent":null},"formic":null,"fastest_peer":null,"ratio":null}"#
         );
     }
 }

@@ -6,7 +6,9 @@
 mod allocator;
 mod child;
 mod cli;
+mod conditions;
 mod contenders;
+mod counts;
 mod failure;
 mod faults;
 mod heat;
@@ -17,6 +19,7 @@ mod page;
 mod progress;
 mod report;
 mod run_one;
+mod scaling;
 mod scenario;
 mod statistics;
 mod surroundings;
@@ -33,14 +36,18 @@ use cli::{Cli, Command};
 use faults::FaultsOptions;
 use heat::Heat;
 use progress::Progress;
+use scaling::ScalingOptions;
 use scenario::Scenario;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
     match &cli.command {
-        Some(Command::RunOne(order)) => run_one::obey(order),
+        Some(Command::RunOne(order)) => run_one::obey(order, cli.conditions, cli.count),
         Some(Command::FaultOne(order)) => faults::obey(order),
         Some(Command::Faults(options)) => look_for_faults(&cli, options),
+        Some(Command::Compute) => conditions::compute(cli.conditions.cores),
+        Some(Command::RemoveGroup(order)) => conditions::remove_at_the_end(order),
+        Some(Command::Scaling(options)) => scale(&cli, options),
         _ => race(&cli),
     }
 }
@@ -56,8 +63,18 @@ fn look_for_faults(cli: &Cli, options: &FaultsOptions) -> ExitCode {
 /// Runs the workload that was asked for, or the tour.
 fn race(cli: &Cli) -> ExitCode {
     let scenarios = cli.scenarios().unwrap_or_else(|error| error.exit());
+    if counts::IS_COUNTED && !cli.count {
+        eprintln!("race: this build counts, its times are longer than those of an ordinary one");
+    }
     if cfg!(debug_assertions) {
         eprintln!("race: this is a debug build, its figures mean little; use --release");
+    }
+    if let Err(failure) = cli.conditions.check_quota() {
+        eprintln!("race: {failure}");
+        return ExitCode::FAILURE;
+    }
+    if cli.command.is_none() {
+        eprintln!("race: the tour takes about {}", tour::DURATION);
     }
     let heats = run_all(scenarios);
     let place = cli.page();
@@ -74,6 +91,22 @@ fn race(cli: &Cli) -> ExitCode {
     code
 }
 
+/// Prints the tables of `docs/scaling.md`.
+fn scale(cli: &Cli, options: &ScalingOptions) -> ExitCode {
+    cli.check_scaling().unwrap_or_else(|error| error.exit());
+    let progress = Progress::over(scaling::runs(options));
+    interrupt::heed(&progress);
+    let tables = scaling::tables(options, &progress);
+    progress.finish();
+    match tables {
+        Ok(text) => print(&text, true),
+        Err(failure) => {
+            eprintln!("race: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
 /// Runs the scenarios one after another under a single progress bar.
 fn run_all(scenarios: Vec<Scenario>) -> Vec<Heat> {
     let progress = Progress::over(scenarios.iter().map(Scenario::runs).sum());
@@ -81,9 +114,14 @@ fn run_all(scenarios: Vec<Scenario>) -> Vec<Heat> {
     let heats = scenarios
         .into_iter()
         .map(|scenario| {
+            // Held while the contenders run in turn, so that the conditions are the same for all.
+            let mut imposed = scenario.params.conditions.impose();
             Heat::run(scenario, |scenario, entry| {
                 progress.announce(format!("{scenario}: {}", entry.name));
-                let result = child::sample(scenario, entry);
+                let result = match &mut imposed {
+                    Ok(imposed) => child::sample(scenario, entry, imposed),
+                    Err(failure) => Err(failure.clone()),
+                };
                 progress.advance();
                 result
             })

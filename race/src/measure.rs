@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
+use crate::counts::{self, Counts};
+
 /// What one run of one contender cost; the line a child process prints.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Sample {
@@ -20,6 +22,9 @@ pub(crate) struct Sample {
     /// What only this workload tells, by the keys of its columns.
     #[serde(default)]
     pub(crate) more: BTreeMap<String, f64>,
+    /// What happened in the same span, if that was asked for.
+    #[serde(default)]
+    pub(crate) counts: Counts,
 }
 
 impl Sample {
@@ -33,6 +38,7 @@ impl Sample {
 /// A running clock.
 #[derive(Debug)]
 pub(crate) struct Stopwatch {
+    counts: Counts,
     cpu: Duration,
     wall: Instant,
 }
@@ -40,20 +46,23 @@ pub(crate) struct Stopwatch {
 impl Stopwatch {
     /// Starts the clock; the wall clock is read last, so that it covers nothing of this.
     pub(crate) fn start() -> Self {
+        let counts = counts::now();
         let cpu = process_cpu_time();
         let wall = Instant::now();
-        Self { cpu, wall }
+        Self { counts, cpu, wall }
     }
 
     /// Stops the clock; the wall clock is read first, for the same reason.
     pub(crate) fn stop(self) -> Sample {
         let wall = self.wall.elapsed();
         let cpu = process_cpu_time().saturating_sub(self.cpu);
+        let counts = counts::between(&self.counts, counts::now());
         Sample {
             wall_ns: nanoseconds(wall),
             cpu_ns: nanoseconds(cpu),
             peak_kb: peak_resident_kb(),
             more: BTreeMap::new(),
+            counts,
         }
     }
 }
@@ -120,7 +129,7 @@ fn process_cpu_time() -> Duration {
     Duration::try_from(time).unwrap_or_default()
 }
 
-fn nanoseconds(span: Duration) -> u64 {
+pub(crate) fn nanoseconds(span: Duration) -> u64 {
     u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }
 

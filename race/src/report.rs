@@ -1,5 +1,6 @@
 //! The report in words: a table for each heat, then a sentence for each.
 
+use crate::counts;
 use crate::heat::{Comparison, Heat, Outcome};
 use crate::statistics::Figures;
 use crate::yardstick::Yardstick;
@@ -39,7 +40,27 @@ pub(crate) fn rows(heat: &Heat) -> Vec<Vec<String>> {
     let yardstick = &heat.scenario.workload.yardstick;
     let mut rows = vec![headings(yardstick)];
     rows.extend(outcomes.iter().map(|outcome| row(outcome, yardstick, fastest_peer)));
+    if has_counts(heat) {
+        rows[0].extend(counts::ALL.map(|count| count.heading.to_owned()));
+        for (row, outcome) in rows[1..].iter_mut().zip(outcomes) {
+            row.extend(outcome.result.iter().flat_map(counts_of));
+        }
+    }
     rows
+}
+
+/// Whether race was asked to count.
+fn has_counts(heat: &Heat) -> bool {
+    let mut figures = heat.outcomes.iter().flat_map(|outcome| &outcome.result);
+    figures.any(|figures| !figures.counts.is_empty())
+}
+
+/// A cell for each count, for as many tasks as its heading says.
+fn counts_of(figures: &Figures) -> impl Iterator<Item = String> {
+    counts::ALL.iter().map(|count| {
+        let value = figures.counts.iter().find(|(key, _)| *key == count.key);
+        value.map_or("-".to_owned(), |(_, value)| number(value * count.per_tasks))
+    })
 }
 
 fn median(outcome: &Outcome) -> f64 {
@@ -110,6 +131,14 @@ pub(crate) fn aligned(rows: &[Vec<String>]) -> String {
         cells.collect::<String>() + "\n"
     };
     rows.iter().map(line).collect()
+}
+
+/// The same as a table of Markdown.
+pub(crate) fn markdown(rows: &[Vec<String>]) -> String {
+    let line = |row: &Vec<String>| format!("| {} |\n", row.join(" | "));
+    let below = |head: &Vec<String>| format!("|{}\n", "---|".repeat(head.len()));
+    let head = rows.iter().take(1).map(|row| line(row) + &below(row));
+    head.chain(rows.iter().skip(1).map(line)).collect()
 }
 
 /// How formic did, and who failed.

@@ -7,16 +7,19 @@ use std::thread;
 use serde::Serialize;
 
 use crate::cli::Order;
+use crate::conditions::{self, Conditions};
+use crate::counts;
 use crate::failure::Failure;
 use crate::measure::Sample;
 use crate::workloads::Workload;
 
 /// Does what the order says and prints the sample.
-pub(crate) fn obey(order: &Order) -> ExitCode {
+pub(crate) fn obey(order: &Order, conditions: Conditions, count: bool) -> ExitCode {
+    let confined = confine(order, conditions);
     if order.leashed {
         end_with_the_parent();
     }
-    print(sample(order))
+    print(confined.and_then(|()| sample(order, count)))
 }
 
 /// Prints the result for the parent: a line of JSON, or the complaint and a bad exit code.
@@ -33,13 +36,28 @@ pub(crate) fn print(result: Result<impl Serialize, Failure>) -> ExitCode {
     }
 }
 
-fn sample(order: &Order) -> Result<Sample, Failure> {
+/// Before any other thread starts, so that all threads are confined.
+fn confine(order: &Order, conditions: Conditions) -> Result<(), Failure> {
+    if conditions.busy > 0 || conditions.quota_percent.is_some() {
+        return Err(Failure::new("run-one knows --cores, and neither --busy nor --quota"));
+    }
+    conditions.cores.map_or(Ok(()), conditions::confine)?;
+    order.group.as_deref().map_or(Ok(()), conditions::enter)
+}
+
+fn sample(order: &Order, count: bool) -> Result<Sample, Failure> {
     let workload = Workload::named(&order.workload)
         .ok_or_else(|| Failure::new(format!("no workload '{}'", order.workload)))?;
     let entry = workload
         .entry(&order.contender)
         .ok_or_else(|| Failure::new(format!("no contender '{}'", order.contender)))?;
-    (entry.run)(&order.params())
+    let mut sample = (entry.run)(&order.params())?;
+    if count {
+        counts::retain_for(entry.role, &mut sample.counts);
+    } else {
+        sample.counts.clear();
+    }
+    Ok(sample)
 }
 
 /// The parent never writes to standard input; it closes by the parent's end, however that comes.

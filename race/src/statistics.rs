@@ -1,5 +1,6 @@
 //! The figures of one contender: the median of its rounds, their spread, and what they cost.
 
+use crate::counts;
 use crate::measure::Sample;
 use crate::yardstick::Yardstick;
 
@@ -45,6 +46,8 @@ pub(crate) struct Figures {
     pub(crate) peak_mb: Option<f64>,
     /// The medians of the workload's own columns, by their keys.
     pub(crate) more: Vec<(&'static str, f64)>,
+    /// The medians of the counts of one task, by their keys.
+    pub(crate) counts: Vec<(&'static str, f64)>,
 }
 
 impl Figures {
@@ -53,6 +56,10 @@ impl Figures {
         let per_task = |nanoseconds: u64| nanoseconds as f64 / tasks as f64;
         let peak_kb = samples.iter().filter_map(|sample| sample.peak_kb).max();
         let median = |key| Spread::of(samples.iter().filter_map(|s| s.more.get(key).copied()));
+        let count = |key| {
+            let values = samples.iter().filter_map(|sample| sample.counts.get(key).copied());
+            Spread::of(values.map(per_task))
+        };
         let columns = yardstick.columns.iter();
         Some(Self {
             rounds: samples.len(),
@@ -62,6 +69,10 @@ impl Figures {
                 .median,
             peak_mb: peak_kb.map(|kb| kb as f64 * 1024.0 / 1e6),
             more: columns.filter_map(|c| Some((c.key, median(c.key)?.median))).collect(),
+            counts: counts::ALL
+                .iter()
+                .filter_map(|c| Some((c.key, count(c.key)?.median)))
+                .collect(),
         })
     }
 }
@@ -117,6 +128,16 @@ mod tests {
         let figures =
             Figures::of(&[sample(1, 1, None)], 1, &Yardstick::PER_TASK).expect("one round");
         assert_eq!(figures.peak_mb, None);
+    }
+
+    #[test]
+    fn counts_are_told_for_one_task() {
+        let samples = [70, 10, 30].map(|locks| Sample {
+            counts: [("locks".to_owned(), locks)].into(),
+            ..sample(1, 1, None)
+        });
+        let figures = Figures::of(&samples, 10, &Yardstick::PER_TASK).expect("three rounds");
+        assert_eq!(figures.counts, [("locks", 3.0)]);
     }
 
     #[test]

@@ -188,6 +188,33 @@ fn a_bad_value_is_explained_with_exit_code_2() {
     }
 }
 
+#[cfg(not(formic_count))]
+#[test]
+fn an_ordinary_build_says_how_to_make_one_that_counts() {
+    for arguments in [&["tiny", "--count"] as &[&str], &["scaling", "--timed-by", "race"]] {
+        let output = race(arguments, &[]);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        assert!(complaint.contains("RUSTFLAGS=\"--cfg formic_count\""), "{complaint}");
+    }
+}
+
+#[cfg(formic_count)]
+#[test]
+fn a_build_that_counts_tells_what_each_task_cost() {
+    let tiny = ["tiny", "--tasks", "1000", "--only", "formic,rayon", "--count", "--json"];
+    let lines = json_lines(&tiny, &["--rounds", "1"]);
+    let (formic, rayon) = (&lines[0]["counts"], &lines[1]["counts"]);
+    for count in ["locks", "contended", "held_ns", "writes", "wakes"] {
+        assert!(formic[count].is_number(), "{count}: {formic}");
+        assert!(rayon[count].is_null(), "{count}: {rayon}");
+    }
+    for count in ["voluntary_switches", "involuntary_switches"] {
+        assert!(formic[count].is_number() && rayon[count].is_number(), "{count}");
+    }
+    assert!(formic["locks"].as_f64().expect("a number") > 0.0, "{formic}");
+}
+
 #[test]
 fn a_run_that_cannot_be_made_fails() {
     let order = ["run-one", "bounded", "formic"];

@@ -1,10 +1,19 @@
-//! The primitives the engine stands on: the standard library's, or loom's while a model runs.
+//! The primitives the engine stands on: the standard library's, loom's while a model runs, or those that
+//! count for `race --count`.
 
-#[cfg(not(loom))]
+#[cfg(all(formic_count, not(loom)))]
+pub(crate) mod counted;
+
+#[cfg(not(any(loom, formic_count)))]
 pub(crate) use std::{
     sync::{Arc, Mutex, MutexGuard, atomic},
     thread,
 };
+
+#[cfg(all(formic_count, not(loom)))]
+pub(crate) use self::counted::{Mutex, MutexGuard, atomic, thread};
+#[cfg(all(formic_count, not(loom)))]
+pub(crate) use std::sync::Arc;
 
 #[cfg(loom)]
 pub(crate) use loom::{

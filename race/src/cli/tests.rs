@@ -1,6 +1,7 @@
 //! What the command line accepts and what it refuses.
 
 use super::*;
+use crate::workloads::Role;
 
 #[test]
 fn the_command_line_is_consistent() {
@@ -21,6 +22,8 @@ fn no_arguments_ask_for_the_tour() {
         "burst, 1000 workers, cold",
         "burst, 1000 workers, warm",
         "idle, 64 workers",
+        #[cfg(target_os = "linux")]
+        "round-trip, 2 workers, 1 core",
     ] {
         assert!(names.iter().any(|there| there == name), "{name} is not in {names:?}");
     }
@@ -58,6 +61,11 @@ fn a_value_out_of_range_is_refused() {
         "producers --producers 0",
         "burst --start lukewarm",
         "tiny --allocator none",
+        "tiny --busy few",
+        "tiny --busy 1001",
+        "tiny --cores 0",
+        "tiny --cores 1024",
+        "tiny --quota 0",
         "giant",
     ] {
         let error = scenarios(line).expect_err(line);
@@ -77,7 +85,14 @@ fn faults_are_chosen_by_name_and_have_no_page() {
     };
     assert_eq!(chosen("").expect("all faults").len(), 5);
     assert_eq!(chosen("--only panic,early-join").expect("two faults").len(), 2);
-    for line in ["--only stage-fright", "--only=", "--report there.html", "--tasks 7"] {
+    for line in [
+        "--only stage-fright",
+        "--only=",
+        "--report there.html",
+        "--tasks 7",
+        "--busy 2",
+        "--cores 1",
+    ] {
         assert_eq!(chosen(line).expect_err(line).exit_code(), 2, "{line}");
     }
 }
@@ -96,6 +111,30 @@ fn the_tour_has_a_page_and_a_workload_only_if_asked() {
     assert!(page("").expect("a place").ends_with("race/report.html"));
     assert_eq!(page("tiny"), None);
     assert_eq!(page("tiny --report there.html"), Some(PathBuf::from("there.html")));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_conditions_are_part_of_every_scenario() {
+    let conditions = Conditions { busy: 3, cores: Some(1), quota_percent: Some(50) };
+    for line in ["", "tiny", "sleep", "idle"] {
+        let scenarios = scenarios(&format!("{line} --busy 3 --cores 1 --quota 50"));
+        for scenario in scenarios.expect("a command line") {
+            assert_eq!(scenario.params.conditions, conditions, "{scenario}");
+        }
+    }
+}
+
+#[test]
+fn the_tour_shows_three_workloads_on_a_busy_machine() {
+    let tour = scenarios("").expect("the tour");
+    let busy = tour.iter().filter(|stop| stop.params.conditions.busy > 0);
+    let names: Vec<&str> = busy.map(|stop| stop.workload.name).collect();
+    assert_eq!(names, ["tiny", "bounded", "round-trip"]);
+    for stop in tour.iter().filter(|stop| stop.params.conditions != Conditions::NONE) {
+        assert!(stop.entries.iter().any(|entry| entry.role == Role::Formic), "{stop}");
+        assert!(stop.entries.iter().any(|entry| entry.role == Role::Peer), "{stop}");
+    }
 }
 
 #[test]

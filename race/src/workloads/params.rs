@@ -4,6 +4,7 @@ use clap::ValueEnum;
 use serde::Serialize;
 
 use crate::allocator::Allocator;
+use crate::conditions::Conditions;
 use crate::failure::Failure;
 
 /// The sizes of a run. What a workload does not know is absent.
@@ -23,6 +24,11 @@ pub(crate) struct Params {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) window_ms: Option<u64>,
     pub(crate) allocator: Allocator,
+    #[serde(flatten)]
+    pub(crate) conditions: Conditions,
+    /// Whether each run tells what it has counted.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) count: bool,
 }
 
 /// Whether the pool has worked before the clock starts.
@@ -57,6 +63,8 @@ impl Params {
             runtime: None,
             window_ms: None,
             allocator: Allocator::System,
+            conditions: Conditions::NONE,
+            count: false,
         }
     }
 
@@ -65,10 +73,9 @@ impl Params {
         self.queue.ok_or_else(|| Failure::new("this contender needs --queue"))
     }
 
-    /// The arguments that tell a child process all of this but the allocator.
+    /// The arguments that tell a child process all of this but the allocator and the conditions.
     pub(crate) fn arguments(&self) -> Vec<String> {
-        let Self { tasks, workers, queue, producers, start, runtime, window_ms, allocator: _ } =
-            self;
+        let Self { tasks, workers, queue, producers, start, runtime, window_ms, .. } = self;
         let given = [
             Some(("--tasks", tasks.to_string())),
             Some(("--workers", workers.to_string())),
@@ -78,7 +85,9 @@ impl Params {
             runtime.map(|runtime| ("--runtime", runtime.to_string())),
             window_ms.map(|time| ("--window-ms", time.to_string())),
         ];
-        given.into_iter().flatten().flat_map(|(flag, value)| [flag.to_owned(), value]).collect()
+        let given = given.into_iter().flatten();
+        let given = given.flat_map(|(flag, value)| [flag.to_owned(), value]);
+        given.chain(self.count.then(|| "--count".to_owned())).collect()
     }
 
     /// The settings beside the number of tasks, for a title: `2 workers, queue 1024`.
@@ -97,7 +106,8 @@ impl Params {
             self.start.map(|start| start.to_string()),
             self.runtime.map(|runtime| runtime.to_string()),
         ];
-        let words: Vec<String> = words.into_iter().flatten().collect();
+        let words = words.into_iter().flatten();
+        let words: Vec<String> = words.chain(self.conditions.in_words()).collect();
         words.join(", ")
     }
 }
