@@ -20,10 +20,17 @@ use crate::error::JoinError;
 ///
 /// # Waiting inside a task
 ///
-/// A task may join another task of its own pool, or of another formic pool, whatever the number of
-/// workers and the bound of the queue: if it has not started, the joining worker runs it itself,
-/// on its own stack. It runs that task and no other, so the stack grows as it would by plain calls:
-/// by one task for each join inside a join. If the task runs elsewhere, the worker waits for it.
+/// A task may join or await another task of its own pool, or of another formic pool, at any depth, whatever the
+/// number of workers and the bound of the queue. While it waits, it lends its place. In the lent place, a task can
+/// start that a task waits for, and no other. So a pool keeps its capacity: fewer than `capacity` of its tasks run
+/// without waiting when one starts. A task that stops waiting goes on at once. If its place is still in use, one
+/// task more than the capacity runs until one of the two ends, and no other starts meanwhile.
+///
+/// A worker runs the task that it joins itself, on its own stack, if that task has not started, its pool has a place
+/// for it and gives its workers no state, stack size or hooks of their own. Otherwise a worker of that pool runs it,
+/// which may be one beyond the capacity. At most 64 tasks run on one stack, one inside the other.
+///
+/// A future counts as waiting while it is suspended and holds a handle that it has polled and that was pending.
 ///
 /// # Examples
 ///
@@ -50,8 +57,8 @@ impl<T> JoinHandle<T> {
         JoinHandle { parcel: Some(parcel), suspension: None, cancel_on_drop: false }
     }
 
-    /// Blocks the thread until the result is there. A task that joins another one which has not started
-    /// runs it itself: see [above](JoinHandle).
+    /// Blocks the thread until the result is there. A task that joins another one lends its place
+    /// meanwhile, or runs the other one itself: see [above](JoinHandle).
     ///
     /// Async code awaits the handle instead. To block a thread of a runtime until a future ends could mean
     /// to wait for ever, so there the call returns an error, unless the result is there. `spawn_blocking`,

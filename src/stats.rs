@@ -29,8 +29,8 @@ pub struct Stats {
     /// free worker is queued until that one has taken it.
     pub queued: usize,
     /// Tasks that are running, from the moment a worker has taken them, so also a moment before the
-    /// closure begins. A task that joins another and runs it itself counts, too, so that this
-    /// may be above the capacity while tasks wait for tasks.
+    /// closure begins. A task that waits for another counts, too, so that this may
+    /// be above the capacity while tasks wait for tasks.
     pub busy: usize,
     /// Tasks that have returned.
     pub completed: u64,

@@ -65,11 +65,9 @@ use crate::handle::JoinHandle;
 /// # Tasks that await tasks
 ///
 /// A future of the pool may submit to it and await what it spawned, at any depth and however full the
-/// pool is. It never waits for a place, and if it awaits a task which a full pool has not started, it takes
-/// it in and polls it as a part of itself, in its own place: one at a time, so that what runs stays within
-/// the capacity. It has the timers and sockets of the pool it is of, also if a task of another one takes it in.
-/// From then on the child runs while its handle is polled, and goes back to the line when the handle is dropped
-/// or given away: a task that waits for its child's effect by another way than the handle needs a place for it.
+/// pool is. It never waits for a place, and while it is suspended on a handle it lends its own place to what it
+/// awaits: see [`JoinHandle`]. A task that waits for the effect of another by another way than its handle lends
+/// nothing: the other one needs a place of its own.
 ///
 /// # Runtimes
 ///
