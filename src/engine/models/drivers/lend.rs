@@ -28,11 +28,10 @@ impl Running {
     }
 }
 
-/// Polls a handle once, and drops it.
-async fn glance(task: Arc<dyn Joinable<usize>>) {
-    let mut handle = JoinHandle::new(task);
+/// Polls a handle once.
+async fn glance(handle: &mut JoinHandle<usize>) {
     poll_fn(|context| {
-        drop(Pin::new(&mut handle).poll(context));
+        drop(Pin::new(&mut *handle).poll(context));
         Poll::Ready(())
     })
     .await;
@@ -80,6 +79,34 @@ fn an_awaited_task_starts_in_the_place_of_the_one_that_awaits_it() {
         let other = thread::spawn(move || turn_until_it_leaves(second));
         turn_until_it_leaves(first);
         other.join().unwrap();
+        assert_eq!(ended(&pool), (3, 0));
+    });
+}
+
+#[test]
+fn a_lent_place_is_for_one_at_a_time() {
+    explore(|| {
+        let pool = pool(1, Start::ByHand, settings(1, 8));
+        let [driver] = drivers(&pool);
+        let (its, running) = (Arc::clone(&pool), Running::new());
+        submit(&pool, async move {
+            let child = || {
+                let running = running.clone();
+                JoinHandle::new(spawn(&its, async move {
+                    running.start();
+                    yield_once().await;
+                    running.stop();
+                    1
+                }))
+            };
+            let (mut first, second) = (child(), child());
+            its.close();
+            glance(&mut first).await;
+            assert_eq!(second.await.ok(), Some(1));
+            assert_eq!(first.await.ok(), Some(1));
+            1
+        });
+        turn_until_it_leaves(driver);
         assert_eq!(ended(&pool), (3, 0));
     });
 }
@@ -153,12 +180,14 @@ fn a_task_that_is_awaited_no_longer_waits_for_its_turn() {
         let (its, event) = (Arc::clone(&pool), Event::default());
         submit(&pool, async move {
             let awaited = event.clone();
-            let left = spawn(&its, async move { awaited.await });
-            let child = spawn(&its, async { 1 });
+            let mut left = JoinHandle::new(spawn(&its, async move { awaited.await }));
+            let mut child = JoinHandle::new(spawn(&its, async { 1 }));
             its.close();
-            glance(left).await;
+            glance(&mut left).await;
+            glance(&mut child).await;
+            drop(left);
             // In the lent place, the first task would keep the second from it for good.
-            assert_eq!(JoinHandle::new(child).await.ok(), Some(1));
+            assert_eq!(child.await.ok(), Some(1));
             event.happen();
             1
         });
@@ -193,6 +222,32 @@ fn an_awaited_task_is_completed_or_cancelled() {
         let completed = outcome(parent).unwrap() as u64;
         assert_eq!(completed == 0, cancelled);
         assert_eq!(ended(&pool), (1 + completed, 1 - completed));
+    });
+}
+
+#[test]
+fn an_awaited_task_that_does_not_end_can_be_cancelled_at_any_time() {
+    explore(|| {
+        let pool = pool(1, Start::ByHand, settings(1, 8));
+        let [driver] = drivers(&pool);
+        let child = pack(&pool, Event::default());
+        let (parcel, engine, begun) = (Arc::clone(&child), Arc::clone(&pool), Event::default());
+        let event = begun.clone();
+        submit(&pool, async move {
+            let job = Job::Spawned(Slip::new(&parcel));
+            assert!(engine.submit(job, Patience::Future).is_ok());
+            engine.close();
+            begun.happen();
+            assert!(JoinHandle::new(parcel as _).await.is_err());
+            1
+        });
+        let canceller = thread::spawn(move || {
+            event.block();
+            assert!(Joinable::cancel(&*child));
+        });
+        turn_until_it_leaves(driver);
+        canceller.join().unwrap();
+        assert_eq!(ended(&pool), (1, 1));
     });
 }
 
