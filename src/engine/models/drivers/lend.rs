@@ -112,6 +112,40 @@ fn a_lent_place_is_for_one_at_a_time() {
 }
 
 #[test]
+fn nothing_starts_while_a_task_that_has_resumed_runs() {
+    explore(|| {
+        let pool = pool(2, Start::ByHand, settings(1, 8));
+        let [first, second] = drivers(&pool);
+        let (its, running) = (Arc::clone(&pool), Running::new());
+        submit(&pool, async move {
+            running.start();
+            let child = || {
+                let running = running.clone();
+                JoinHandle::new(spawn(&its, async move {
+                    running.start();
+                    running.stop();
+                    1
+                }))
+            };
+            let (one, mut other) = (child(), child());
+            its.close();
+            glance(&mut other).await;
+            running.stop();
+            assert_eq!(one.await.ok(), Some(1));
+            running.resume();
+            // It runs: the other one may have started before, and does not start now.
+            running.stop();
+            assert_eq!(other.await.ok(), Some(1));
+            1
+        });
+        let thread = thread::spawn(move || turn_until_it_leaves(second));
+        turn_until_it_leaves(first);
+        thread.join().unwrap();
+        assert_eq!(ended(&pool), (3, 0));
+    });
+}
+
+#[test]
 fn two_pools_of_futures_await_each_other() {
     explore_up_to(2, || {
         let (pool, other) =
