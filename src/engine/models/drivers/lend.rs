@@ -127,8 +127,9 @@ fn nothing_starts_while_a_task_that_has_resumed_runs() {
                     1
                 }))
             };
-            let (one, mut other) = (child(), child());
+            let (mut one, mut other) = (child(), child());
             its.close();
+            glance(&mut one).await;
             glance(&mut other).await;
             running.stop();
             assert_eq!(one.await.ok(), Some(1));
