@@ -10,7 +10,7 @@ use futures_util::FutureExt;
 
 use crate::books::{Books, Expected, Ticket, give_up};
 use crate::errand::DEEPEST;
-use crate::floor::Floor;
+use crate::floor::{Entered, Floor};
 use crate::host::AT_ONCE;
 use crate::random::Random;
 
@@ -196,9 +196,12 @@ impl AsyncErrand {
 
     /// Runs it; its number is its result.
     pub(crate) async fn run(self) -> u64 {
-        let _entered = self.floor.as_ref().map(|floor| floor.enter(1, self.ticket.books()));
+        let entered = self.floor.as_ref().map(|floor| floor.enter(1, self.ticket.books()));
         self.ticket.begin();
+        // What may await others lends its place.
+        let lent = entered.as_ref().filter(|_| self.kind == Kind::Nest).map(Entered::lend);
         self.work().await;
+        drop(lent);
         if self.kind == Kind::Panic {
             self.ticket.panic();
             resume_unwind(Box::new(Expected));

@@ -1,4 +1,4 @@
-//! The floor: how many tasks run at once, counted by the tasks, and how many may.
+//! The floor: how many tasks run at once without waiting for others, counted by the tasks, and how many may.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -106,6 +106,24 @@ pub(crate) struct Entered {
     weight: usize,
 }
 
+impl Entered {
+    /// A task does what may wait for other tasks, and so lend its place, until the guard is dropped. When it goes
+    /// on the pool may be above its capacity, so nothing is checked then.
+    pub(crate) fn lend(&self) -> Lent<'_> {
+        self.floor.running.fetch_sub(self.weight, Ordering::SeqCst);
+        Lent(self)
+    }
+}
+
+/// The place of a task that may wait.
+pub(crate) struct Lent<'a>(&'a Entered);
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        self.0.floor.running.fetch_add(self.0.weight, Ordering::SeqCst);
+    }
+}
+
 impl Drop for Entered {
     fn drop(&mut self) {
         self.floor.running.fetch_sub(self.weight, Ordering::SeqCst);
@@ -115,7 +133,7 @@ impl Drop for Entered {
 /// A task on the calling thread.
 pub(crate) struct OnThread {
     /// None if it is run inside another task, or by a thread that is no worker.
-    _entered: Option<Entered>,
+    entered: Option<Entered>,
 }
 
 impl OnThread {
@@ -127,7 +145,12 @@ impl OnThread {
             worker.depth += 1;
             (worker.depth == 1).then(|| Arc::clone(&worker.floor))
         });
-        OnThread { _entered: floor.map(|floor| floor.enter(1, books)) }
+        OnThread { entered: floor.map(|floor| floor.enter(1, books)) }
+    }
+
+    /// See [`Entered::lend`].
+    pub(crate) fn lend(&self) -> Option<Lent<'_>> {
+        self.entered.as_ref().map(Entered::lend)
     }
 }
 

@@ -254,7 +254,7 @@ impl<J> Crew<J> {
     }
 
     pub(crate) fn decide(&mut self, me: usize, looked: bool, acts: &mut Acts) -> Next<J> {
-        if self.is_surplus() || self.retires() {
+        if self.startable_when_lent() == 0 && (self.is_surplus() || self.retires()) {
             let next = self.leave(me);
             // Somebody may have counted on this worker.
             self.call_for_help(acts);
@@ -358,7 +358,7 @@ impl<J> Crew<J> {
         // By load, a worker that goes is not needed for a task as long as another one is here.
         let allowed = self.limits.growth.is_none()
             && staying + self.roster.count(Duty::Starting) < self.most_workers();
-        let needed = wanted && (allowed || staying == 0);
+        let needed = wanted && (allowed || staying == 0) || self.startable_when_lent() > 0;
         if needed {
             self.roster.set(me, Duty::Asking);
         }
