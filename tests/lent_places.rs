@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, mpsc};
 use std::time::Duration;
 
-use formic::{FnPool, JoinHandle, Pool};
+use formic::{FnPool, Growth, JoinHandle, Pool};
 
 /// Counts how many run at once, and the most there were.
 #[derive(Clone, Default)]
@@ -379,4 +379,27 @@ fn a_handle_that_a_task_has_left_behind_takes_no_lent_place() {
     release.send(()).unwrap();
     held.join().unwrap().unwrap();
     left.join().unwrap();
+}
+
+/// With a low load, workers go. One that is there for a lent place stays until it has taken the task.
+#[test]
+fn a_pool_that_shrinks_by_load_starts_what_a_task_waits_for() {
+    let by_load = |name: &str| {
+        let growth = Growth::by_load(4, 0.02, 0.01);
+        let builder = Pool::builder().workers(8).queue(1000).growth(growth).name(name);
+        // With a hook, its tasks run on its own workers only.
+        builder.on_worker_start(|_| ()).build().unwrap()
+    };
+    let pools = [by_load("one"), by_load("two")];
+    for round in 0..100 {
+        // A burst brings workers, and then they go.
+        (0..40).for_each(|_| pools[0].submit(|| ()).unwrap());
+        let its = pools.clone();
+        let outer = move || {
+            let back = its[0].clone();
+            let between = move || back.spawn(move || round).unwrap().join().unwrap();
+            its[1].spawn(between).unwrap().join().unwrap()
+        };
+        assert_eq!(pools[0].spawn(outer).unwrap().join().unwrap(), round);
+    }
 }
