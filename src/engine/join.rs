@@ -5,7 +5,8 @@ use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use super::handle::Joinable;
-use super::wait::{LOOK, is_over, look, park_until, this_thread};
+use super::spin::look;
+use super::wait::{is_over, park_until, this_thread};
 use super::worker::{Kind, inside};
 use crate::error::{JoinError, Refused};
 
@@ -29,7 +30,7 @@ pub(crate) fn wait_for<R>(
     help_out(parcel);
     // A deadline that is over already is no reason to look around.
     if !is_over(deadline)
-        && look(LOOK, || parcel.is_done().then_some(())).is_some()
+        && look(|| parcel.is_done().then_some(())).is_some()
         && let Some(outcome) = parcel.collect(Waker::noop())
     {
         return Some(outcome);
@@ -53,7 +54,7 @@ pub(crate) fn block_on<R>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<R>) -> 
         Poll::Ready(value) => Some(value),
         Poll::Pending => None,
     };
-    if let Some(value) = look(LOOK, || ready(&mut context)) {
+    if let Some(value) = look(|| ready(&mut context)) {
         return value;
     }
     loop {
