@@ -26,9 +26,10 @@ impl<J> Crew<J> {
             self.roster.quiet = lasts && self.no_start_before.is_none() && !self.may_grow();
             return;
         }
-        // Those at work are through with short tasks in no time. One who is up, or looks every now
-        // and then, is enough to notice if they are not.
-        let watched = self.roster.alert() > 0 || self.roster.dozer().is_some();
+        // Workers that run short tasks take the next one in no time. A worker that is up, or one that
+        // looks every now and then, notices if they do not.
+        let at_work = self.roster.count(Duty::Engaged) > 0;
+        let watched = self.roster.alert() > 0 || (at_work && self.roster.dozer().is_some());
         if self.pace.is_short() && watched {
             self.roster.quiet = true;
             return;

@@ -18,6 +18,7 @@ use super::line::{Line, Stretch};
 use super::pace::Pace;
 use super::roster::{Duty, Roster};
 use super::run::End;
+use super::spin::Spin;
 use super::wait::Waiter;
 use super::wait_list::WaitList;
 use crate::error::Refused;
@@ -38,6 +39,8 @@ pub(crate) struct Crew<J> {
     pub(crate) drainers: WaitList<Arc<Waiter>>,
     /// Told when the pool is closed.
     pub(crate) close_listeners: WaitList<Weak<dyn CloseListener>>,
+    /// Whether workers spin before they go idle.
+    pub(crate) spin: Spin,
     pub(crate) doze: Doze,
     pub(crate) no_start_before: Option<Instant>,
     /// How many workers are still to go because the load is low.
@@ -127,10 +130,9 @@ pub(crate) enum Next<J> {
     Run(J),
     /// Run this, and then go on with what is on the lane.
     Drive(J, Stretch<J>),
-    /// Look around until more than `published` tasks were published, for up to `budget`.
+    /// Spin until more than `published` tasks were published.
     Look {
         published: u64,
-        budget: Duration,
     },
     Rest(Rest),
     /// Make so many blocks for the line.
@@ -175,6 +177,7 @@ impl<J> Crew<J> {
             idlers: WaitList::default(),
             drainers: WaitList::default(),
             close_listeners: WaitList::default(),
+            spin: Spin::new(),
             doze: Doze::default(),
             no_start_before: None,
             retiring: 0,
@@ -241,7 +244,7 @@ impl<J> Crew<J> {
                     self.end(end);
                 }
             }
-            Did::Look { found } => self.pace.looked(found),
+            Did::Look { found } => self.spin.note(found),
             Did::Rest { .. } | Did::Prepare(_) => {}
         }
         self.roster.set(me, Duty::Asking);
@@ -275,7 +278,7 @@ impl<J> Crew<J> {
         }
         if !looked && self.should_look() {
             self.roster.set(me, Duty::Looking);
-            return Next::Look { published: self.line.published(), budget: self.pace.look() };
+            return Next::Look { published: self.line.published() };
         }
         self.roster.push_idle(me);
         Next::Rest(self.first_rest(me))
@@ -283,9 +286,10 @@ impl<J> Crew<J> {
 
     /// Whether a worker that found nothing looks around before it goes idle. Not while others
     /// work off short tasks: they look themselves.
-    fn should_look(&self) -> bool {
+    fn should_look(&mut self) -> bool {
         let covered = self.pace.is_short() && self.roster.count(Duty::Engaged) > 0;
-        !covered && !self.is_closed() && self.roster.count(Duty::Looking) < self.limits.lookers
+        let room = self.roster.count(Duty::Looking) < self.limits.lookers;
+        !covered && !self.is_closed() && room && self.limits.cores > 1 && self.spin.is_due()
     }
 
     /// Gives a worker work, if there is some and a place for it.

@@ -134,6 +134,14 @@ fn short_tasks_wake_nobody_while_somebody_watches() {
 }
 
 #[test]
+fn a_short_task_calls_a_worker_if_only_the_dozing_one_is_there() {
+    let (mut trial, first, stretch, _) = Trial::with_dozer();
+    assert!(matches!(trial.report(first, stretch), Next::Look { .. }));
+    assert!(matches!(trial.ask(first, Did::Look { found: false }), Next::Rest(_)));
+    assert_eq!(trial.submit(2), 1);
+}
+
+#[test]
 fn short_tasks_call_one_to_watch() {
     let (mut trial, first) = Trial::with_short_tasks(8);
     trial.submit(1);

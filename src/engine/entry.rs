@@ -211,9 +211,7 @@ impl<W: Work> Engine<W> {
             Patience::Until(deadline) => deadline,
             _ => None,
         };
-        let look = self.lock().should_look_at_gate();
-        let verdict = if look { waiter.look() } else { None };
-        let verdict = match verdict {
+        let verdict = match waiter.look() {
             Some(verdict) => verdict,
             None => self.rest_at_gate(waiter, deadline)?,
         };

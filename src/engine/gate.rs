@@ -9,8 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::crew::{Acts, Crew};
-use super::roster::Duty;
-use super::wait::{LOOK, Mood, Verdict, Waiter};
+use super::wait::{Mood, Verdict, Waiter};
 use super::wait_list::{Key, WaitList};
 
 /// How long the first of the waiting threads rests before it looks for itself.
@@ -271,12 +270,6 @@ impl<J> Crew<J> {
         if self.gate.waiters_limit < usize::MAX { 1 } else { (self.limits.queue / 2).max(1) }
     }
 
-    /// Whether places will be free so soon that a waiting thread should look out for them.
-    pub(crate) fn should_look_at_gate(&self) -> bool {
-        let workers = self.roster.count(Duty::Engaged).max(1);
-        self.pace.expect(self.half_queue() / workers) < 2 * LOOK
-    }
-
     /// Below this many free places, a submitter and the workers would get into each other's way
     /// at every task. One that can wait does so, for moments only, because tasks are short.
     fn few(&self) -> usize {
@@ -309,6 +302,7 @@ mod tests {
     use super::super::crew::{Hands, Limits};
     use super::super::lane::Lane;
     use super::super::line::Line;
+    use super::super::roster::Duty;
     use super::*;
 
     /// A crew with one present worker, a capacity of one and a queue of eight.

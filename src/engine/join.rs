@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use super::context::{Kind, current_waits, inside, resume_on_thread};
 use super::handle::Joinable;
 use super::lend::{Lent, Release};
-use super::wait::{LOOK, is_over, look, park_until, this_thread};
+use super::spin::look;
+use super::wait::{is_over, park_until, this_thread};
 use super::waits::Suspension;
 use crate::error::{JoinError, Refused};
 
@@ -44,7 +45,7 @@ pub(crate) fn wait_with<R, T>(
     let lent = Lent::begin();
     let want = || lent.as_ref().and_then(|lent| Arc::clone(parcel).want(lent.token()));
     let mut retry = want();
-    if look(LOOK, || parcel.is_done().then_some(())).is_some()
+    if look(|| parcel.is_done().then_some(())).is_some()
         && let Some(found) = poll(Waker::noop())
     {
         return Some(found);
@@ -99,7 +100,7 @@ pub(crate) fn block_on_or_retry<R>(
         Poll::Ready(value) => Some(value),
         Poll::Pending => None,
     };
-    if let Some(value) = look(LOOK, || ready(&mut context)) {
+    if let Some(value) = look(|| ready(&mut context)) {
         return value;
     }
     loop {

@@ -21,6 +21,7 @@ mod run; // how it is called
 pub(crate) mod sync; // std or loom
 pub(crate) mod task; // what it is
 mod handle; // how its outcome gets to whoever waits for it
+mod spin; // .. or spins before that
 mod slip; // .. what stands in the line meanwhile
 mod join; // .. how a thread waits for it
 mod current; // .. how the task hears that it is to stop
@@ -326,7 +327,7 @@ fn tell_closed(listeners: &[Weak<dyn CloseListener>]) {
 }
 
 fn limits(settings: &Settings, hands: Hands) -> Limits {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let cores = spin::cores();
     Limits {
         capacity: settings.capacity,
         minimum: settings.minimum,

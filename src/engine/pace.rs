@@ -15,17 +15,12 @@ const LONG: u64 = 8_000;
 /// A backlog that keeps one worker busy for longer than this is worth another worker.
 const BACKLOG: Duration = Duration::from_micros(100);
 
-const LOOK_LEAST: Duration = Duration::from_micros(2);
-const LOOK_FIRST: Duration = Duration::from_micros(10);
-const LOOK_MOST: Duration = Duration::from_micros(50);
-
 /// What the crew knows about its tasks. All times are in nanoseconds.
 #[derive(Debug)]
 pub(crate) struct Pace {
     /// A running mean of the time per task; `None` until the first task has ended.
     mean: Option<u64>,
     short: bool,
-    look: Duration,
     trial: Trial,
     /// What a short task takes a worker that is alone at it.
     alone: Option<u64>,
@@ -109,7 +104,6 @@ impl Pace {
         Pace {
             mean: None,
             short: false,
-            look: LOOK_FIRST,
             trial: Trial::default(),
             alone: None,
             shared: Shared::default(),
@@ -179,17 +173,6 @@ impl Pace {
     /// How long `tasks` tasks are expected to take one worker.
     pub(crate) fn expect(&self, tasks: usize) -> Duration {
         Duration::from_nanos(self.mean.unwrap_or(LONG).saturating_mul(tasks as u64))
-    }
-
-    /// How long a worker without work looks around before it goes idle.
-    pub(crate) fn look(&self) -> Duration {
-        if cfg!(loom) { Duration::ZERO } else { self.look }
-    }
-
-    /// Notes whether looking around led to a task.
-    pub(crate) fn looked(&mut self, found: bool) {
-        let next = if found { self.look * 2 } else { self.look / 2 };
-        self.look = next.clamp(LOOK_LEAST, LOOK_MOST);
     }
 }
 
@@ -286,15 +269,6 @@ mod tests {
         };
         let pauses: Vec<_> = (0..4).map_while(|_| until_next()).collect();
         assert_eq!(pauses, [64, 128, 256, 256]);
-    }
-
-    #[test]
-    fn looking_in_vain_makes_workers_look_less() {
-        let mut pace = Pace::new();
-        (0..20).for_each(|_| pace.looked(false));
-        assert_eq!(pace.look(), LOOK_LEAST);
-        (0..20).for_each(|_| pace.looked(true));
-        assert_eq!(pace.look(), LOOK_MOST);
     }
 
     /// A pace that has seen one task, of so many nanoseconds.

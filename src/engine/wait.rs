@@ -8,13 +8,10 @@ use std::sync::Arc;
 use std::task::{Wake, Waker};
 use std::time::{Duration, Instant};
 
+use super::spin::look;
 use super::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use super::sync::{Mutex, lock, now, park, thread};
 use super::wait_list::Key;
-
-/// How long a thread looks for its verdict before it lets itself be woken.
-pub(crate) const LOOK: Duration =
-    if cfg!(loom) { Duration::ZERO } else { Duration::from_micros(30) };
 
 /// How a wait ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,31 +122,8 @@ impl Waiter {
 
     /// Reads the verdict again and again for a while.
     pub(crate) fn look(&self) -> Option<Verdict> {
-        look(LOOK, || self.verdict())
+        look(|| self.verdict())
     }
-}
-
-/// Asks `found` for up to `budget`, first in quick succession, then letting other threads run in
-/// between, in case one of them is the one waited for and has no core.
-pub(crate) fn look<T>(budget: Duration, mut found: impl FnMut() -> Option<T>) -> Option<T> {
-    const QUICK: u32 = if cfg!(loom) { 1 } else { 200 };
-    for _ in 0..QUICK {
-        if let Some(it) = found() {
-            return Some(it);
-        }
-        std::hint::spin_loop();
-    }
-    let end = now().checked_add(budget)?;
-    while now() < end {
-        thread::yield_now();
-        for _ in 0..16 {
-            if let Some(it) = found() {
-                return Some(it);
-            }
-            std::hint::spin_loop();
-        }
-    }
-    found()
 }
 
 /// Whether a wait until `deadline` would be no wait.
@@ -202,15 +176,6 @@ pub(crate) fn this_thread() -> Waker {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-
-    #[test]
-    fn whoever_looks_finds_what_comes_in_time() {
-        assert_eq!(look(Duration::ZERO, || Some(1)), Some(1));
-        let begin = now();
-        let later = || (now() >= begin + Duration::from_millis(5)).then_some(2);
-        assert_eq!(look(Duration::from_secs(60), later), Some(2));
-        assert_eq!(look(Duration::ZERO, || None::<u8>), None);
-    }
 
     #[test]
     fn a_thread_that_looks_sees_its_verdict() {

@@ -10,8 +10,9 @@ use super::crew::{Acts, Did, Next, Rest};
 use super::lane::Claim;
 use super::line::Stretch;
 use super::run::{Counts, End};
-use super::sync::{now, park};
-use super::wait::{look, this_thread};
+use super::spin::{cores, spin};
+use super::sync::{now, park, thread};
+use super::wait::this_thread;
 use super::{Engine, NoStart, ThreadWork};
 
 /// How often a worker that ran the line dry reads it again before it asks the crew. It is not
@@ -75,7 +76,7 @@ impl<W: ThreadWork> Worker<'_, W> {
             did = match next {
                 Next::Run(job) => self.run_one(job),
                 Next::Drive(job, stretch) => self.drive(job, stretch),
-                Next::Look { published, budget } => self.look(published, budget),
+                Next::Look { published } => self.look(published),
                 Next::Rest(rest) => self.rest(rest),
                 Next::Prepare(blocks) => {
                     Did::Prepare((0..blocks).map(|_| Block::on_pages()).collect())
@@ -127,6 +128,12 @@ impl<W: ThreadWork> Worker<'_, W> {
             }
             *last = None;
         }
+        if cores() == 1 {
+            // A worker that parks at once is woken for the next task, and takes the core from its
+            // submitter at each one. After it has given way the submitter has filled the line.
+            thread::yield_now();
+            return lane.published() > seen;
+        }
         self.breath.take();
         for _ in 0..LINGER {
             if lane.hurry() {
@@ -156,9 +163,9 @@ impl<W: ThreadWork> Worker<'_, W> {
         end
     }
 
-    fn look(&self, published: u64, budget: Duration) -> Did<W::Job> {
+    fn look(&self, published: u64) -> Did<W::Job> {
         let lane = &self.engine.lane;
-        let found = look(budget, || (lane.published() != published).then_some(())).is_some();
+        let found = spin(|| (lane.published() != published).then_some(())).is_some();
         Did::Look { found }
     }
 
@@ -306,7 +313,7 @@ mod tests {
     #[test]
     fn a_worker_that_looks_sees_a_new_task() {
         let engine = engine();
-        let found = || matches!(worker(&engine).look(0, Duration::ZERO), Did::Look { found: true });
+        let found = || matches!(worker(&engine).look(0), Did::Look { found: true });
         assert!(!found());
         engine.lock().line.push(Task::new(|| {}));
         assert!(found());

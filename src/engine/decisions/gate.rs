@@ -68,18 +68,6 @@ fn whoever_looks_or_dozes_has_the_attention_of_workers_with_long_tasks_and_a_sho
 }
 
 #[test]
-fn a_thread_looks_at_the_gate_if_half_of_the_queue_is_free_soon() {
-    let looks = |queue, workers| {
-        let mut trial = short();
-        trial.crew.limits.queue = queue;
-        (0..workers).for_each(|_| _ = trial.crew.roster.add(Duty::Engaged));
-        trial.crew.should_look_at_gate()
-    };
-    assert!(looks(118, 0) && looks(118, 1) && looks(236, 2), "59 microseconds are soon");
-    assert!(!looks(120, 0) && !looks(120, 1) && !looks(240, 2), "60 are not");
-}
-
-#[test]
 fn the_first_who_waits_dozes_while_tasks_are_taken() {
     let mut trial = long();
     let (waiter, mut progress) = (Waiter::thread(), None);
