@@ -185,43 +185,47 @@ fn a_task_that_a_task_runs_for_lack_of_a_place_hears_nothing_of_the_others_cance
     assert!(!receiver.recv().unwrap(), "a submitted task");
 }
 
-/// How many tasks run without waiting for another.
-#[derive(Default)]
-struct Running(AtomicUsize);
+/// How many tasks have started and have not waited for another since then. A task that has waited and runs again does
+/// not count: the pool may have started another one before it did.
+#[derive(Clone, Default)]
+struct Running(Arc<AtomicUsize>);
+
+/// One of them, until it is dropped.
+struct Runs(Running);
 
 impl Running {
-    /// Runs a task of a pool with this capacity, which starts now.
-    fn start<T>(&self, capacity: usize, task: impl FnOnce() -> T) -> T {
+    /// A task of a pool with this capacity has started.
+    fn start(&self, capacity: usize) -> Runs {
         let before = self.0.fetch_add(1, Ordering::SeqCst);
         assert!(before < capacity, "{before} tasks ran when one started");
-        let result = task();
-        self.0.fetch_sub(1, Ordering::SeqCst);
-        result
-    }
-
-    /// Joins a task, in a task that was started like this.
-    fn wait<T>(&self, task: JoinHandle<T>) -> T {
-        self.0.fetch_sub(1, Ordering::SeqCst);
-        let result = task.join().expect("it ran");
-        self.0.fetch_add(1, Ordering::SeqCst);
-        result
+        Runs(self.clone())
     }
 }
 
-/// Runs a tree of tasks that join each other, and returns how many there are.
-fn grow(pool: &Pool, depth: usize, running: &Arc<Running>) -> usize {
+impl Drop for Runs {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Runs a tree of tasks that join each other, and returns how many there are. `runs` is the task that does so.
+fn grow(pool: &Pool, depth: usize, running: &Running, runs: Option<Runs>) -> usize {
     let spawn = |_| {
-        let (handle, inside) = (pool.clone(), Arc::clone(running));
-        let task = move || inside.start(2, || 1 + grow(&handle, depth - 1, &inside));
+        let (handle, inside) = (pool.clone(), running.clone());
+        let task = move || {
+            let runs = inside.start(2);
+            1 + grow(&handle, depth - 1, &inside, Some(runs))
+        };
         pool.spawn(task).expect("the pool is open")
     };
     let children: Vec<_> = (0..if depth == 0 { 0 } else { 3 }).map(spawn).collect();
-    children.into_iter().map(|child| running.wait(child)).sum()
+    drop(runs);
+    children.into_iter().map(|child| child.join().expect("it ran")).sum()
 }
 
 #[test]
 fn the_figures_add_up_and_capacity_holds_while_tasks_join_tasks() {
-    let (pool, other, running) = (pool_of(2, 16), pool_of(2, 16), Arc::new(Running::default()));
+    let (pool, other, running) = (pool_of(2, 16), pool_of(2, 16), Running::default());
     let (snapshots, stop) = (pool.clone(), Arc::new(AtomicBool::new(false)));
     let stopped = Arc::clone(&stop);
     let watcher = thread::spawn(move || {
@@ -236,15 +240,14 @@ fn the_figures_add_up_and_capacity_holds_while_tasks_join_tasks() {
     let mut tasks = 0;
     for _ in 0..30 {
         // Tasks of another pool join as well. They are not among those that run here.
-        let (handle, inside) = (pool.clone(), Arc::clone(&running));
-        let foreign = other.spawn(move || {
-            inside.0.fetch_add(1, Ordering::SeqCst);
-            let grown = grow(&handle, 4, &inside);
-            inside.0.fetch_sub(1, Ordering::SeqCst);
-            grown
+        let (handle, inside) = (pool.clone(), running.clone());
+        let foreign = other.spawn(move || grow(&handle, 4, &inside, None));
+        let (handle, inside) = (pool.clone(), running.clone());
+        let own = pool.spawn(move || {
+            let runs = inside.start(2);
+            1 + grow(&handle, 4, &inside, Some(runs))
         });
-        let (handle, inside) = (pool.clone(), Arc::clone(&running));
-        let own = pool.spawn(move || inside.start(2, || 1 + grow(&handle, 4, &inside))).unwrap();
+        let own = own.unwrap();
         tasks += joined(own).unwrap() + joined(foreign.unwrap()).unwrap();
     }
     stop.store(true, Ordering::SeqCst);

@@ -10,7 +10,7 @@ use futures_util::FutureExt;
 
 use crate::books::{Books, Expected, Ticket, give_up};
 use crate::errand::DEEPEST;
-use crate::floor::{Entered, Floor};
+use crate::floor::Floor;
 use crate::host::AT_ONCE;
 use crate::random::Random;
 
@@ -196,12 +196,15 @@ impl AsyncErrand {
 
     /// Runs it; its number is its result.
     pub(crate) async fn run(self) -> u64 {
-        let entered = self.floor.as_ref().map(|floor| floor.enter(1, self.ticket.books()));
+        let mut entered = self.floor.as_ref().map(|floor| floor.enter(1, self.ticket.books()));
         self.ticket.begin();
         // What may await others lends its place.
-        let lent = entered.as_ref().filter(|_| self.kind == Kind::Nest).map(Entered::lend);
+        if self.kind == Kind::Nest
+            && let Some(entered) = &mut entered
+        {
+            entered.lend();
+        }
         self.work().await;
-        drop(lent);
         if self.kind == Kind::Panic {
             self.ticket.panic();
             resume_unwind(Box::new(Expected));

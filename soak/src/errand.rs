@@ -87,9 +87,9 @@ impl Errand {
 
     /// Runs it on the calling thread; its number is its result.
     pub(crate) fn run(self) -> u64 {
-        let on_thread = OnThread::enter(self.books());
+        let mut on_thread = OnThread::enter(self.books());
         self.ticket.begin();
-        self.work(&on_thread);
+        self.work(&mut on_thread);
         if self.kind == Kind::Panic {
             self.ticket.panic();
             // Unwinds without the message that a panic prints.
@@ -104,7 +104,7 @@ impl Errand {
         self.ticket.number() as u64
     }
 
-    fn work(&self, on_thread: &OnThread) {
+    fn work(&self, on_thread: &mut OnThread) {
         let mut random = Random::new(self.seed);
         match self.kind {
             Kind::Nothing | Kind::Panic => {}
@@ -118,7 +118,7 @@ impl Errand {
                         // Its shard may be closed meanwhile.
                         thread::park_timeout(random.micros(500));
                     }
-                    let _lent = on_thread.lend();
+                    on_thread.lend();
                     nest(host, self.books(), self.depth + 1, &mut random);
                 }
             }

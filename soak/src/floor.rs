@@ -107,20 +107,11 @@ pub(crate) struct Entered {
 }
 
 impl Entered {
-    /// A task does what may wait for other tasks, and so lend its place, until the guard is dropped. When it goes
-    /// on the pool may be above its capacity, so nothing is checked then.
-    pub(crate) fn lend(&self) -> Lent<'_> {
+    /// A task does what may wait for other tasks, and so lend its place. From then on it does not count: when it goes
+    /// on the pool may be above its capacity.
+    pub(crate) fn lend(&mut self) {
         self.floor.running.fetch_sub(self.weight, Ordering::SeqCst);
-        Lent(self)
-    }
-}
-
-/// The place of a task that may wait.
-pub(crate) struct Lent<'a>(&'a Entered);
-
-impl Drop for Lent<'_> {
-    fn drop(&mut self) {
-        self.0.floor.running.fetch_add(self.0.weight, Ordering::SeqCst);
+        self.weight = 0;
     }
 }
 
@@ -149,8 +140,10 @@ impl OnThread {
     }
 
     /// See [`Entered::lend`].
-    pub(crate) fn lend(&self) -> Option<Lent<'_>> {
-        self.entered.as_ref().map(Entered::lend)
+    pub(crate) fn lend(&mut self) {
+        if let Some(entered) = &mut self.entered {
+            entered.lend();
+        }
     }
 }
 

@@ -171,6 +171,12 @@ impl<J> Crew<J> {
         }
     }
 
+    /// How many tasks wait for another task.
+    #[cfg(test)]
+    pub(crate) fn waiting_for_tasks(&self) -> usize {
+        self.lending.waiting
+    }
+
     /// Workers that run a task which was claimed out of its turn.
     pub(crate) fn claimed(&self) -> usize {
         self.books.adopted().saturating_sub(self.lending.guests)

@@ -11,6 +11,7 @@ use super::super::Patience;
 use super::super::cell::Cell;
 use super::super::crew::Phase;
 use super::super::ends::Ended;
+use super::super::join::suspend_on;
 use super::super::lookout::Tempo;
 use super::super::roster::Duty;
 use super::super::stubs::{Bell, ByHand, engine, engine_on, engine_with, errand, settings};
@@ -361,4 +362,29 @@ fn a_driver_that_cannot_be_started_ahead_of_time_leaves_nothing_queued() {
     let stats = engine.stats();
     assert_eq!((stats.queued, stats.cancelled, stats.workers), (0, 3, 0));
     assert_eq!(engine.wait_until(Ended::Workers, None), Ok(()));
+}
+
+#[test]
+fn a_task_waits_while_it_is_suspended_on_a_handle_and_not_while_it_is_polled() {
+    let engine = engine(1, 1);
+    let mut driver = driver(&engine);
+    let (its, mut suspension, mut polls) = (Arc::clone(&engine), None, 0);
+    let future = errand(move |context| {
+        assert_eq!(its.lock().waiting_for_tasks(), 0, "it runs");
+        polls += 1;
+        match polls {
+            1 => drop(suspend_on(&mut suspension)),
+            2 => {}
+            3 => suspension = None,
+            _ => return Poll::Ready(End::Completed),
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    });
+    engine.lock().line.push(Cell::new(future));
+    let waiting = [(); 4].map(|()| {
+        short_turn(&mut driver, 1);
+        engine.lock().waiting_for_tasks()
+    });
+    assert_eq!(waiting, [1, 1, 0, 0], "until the handle is gone");
 }

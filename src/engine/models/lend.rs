@@ -16,29 +16,29 @@ use crate::pool::{Closures, Spawned};
 
 type Pool = Arc<Engine<Closures>>;
 
-/// The tasks of a pool of one that run without waiting for another.
+/// The tasks of a pool of one that have started and have not waited for another since then. A task that has waited and
+/// runs again does not count: the pool may have started another one before it did.
 #[derive(Clone)]
 struct Running(Arc<AtomicUsize>);
+
+/// One of them, until it is dropped.
+struct Runs(Running);
 
 impl Running {
     fn new() -> Self {
         Running(Arc::new(AtomicUsize::new(0)))
     }
 
-    /// Runs a task that starts now: none may run without waiting.
-    fn start<T>(&self, task: impl FnOnce() -> T) -> T {
+    /// A task has started: none other may run.
+    fn start(&self) -> Runs {
         assert_eq!(self.0.fetch_add(1, Ordering::SeqCst), 0, "another one runs and does not wait");
-        let value = task();
-        self.0.fetch_sub(1, Ordering::SeqCst);
-        value
+        Runs(self.clone())
     }
+}
 
-    /// Waits in a task.
-    fn wait<T>(&self, wait: impl FnOnce() -> T) -> T {
-        self.0.fetch_sub(1, Ordering::SeqCst);
-        let value = wait();
-        self.0.fetch_add(1, Ordering::SeqCst);
-        value
+impl Drop for Runs {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -85,13 +85,13 @@ fn a_waiting_task_lends_its_place_to_the_one_it_waits_for() {
         let (pool, running) = (pool(), Running::new());
         let (own, its) = (Arc::clone(&pool), running.clone());
         submit(&pool, move || {
-            its.start(|| {
-                let inner = its.clone();
-                let child = spawn(&own, move || inner.start(|| 7));
-                assert_eq!(its.wait(|| child.join()).unwrap(), 7);
-            });
+            let runs = its.start();
+            let inner = its.clone();
+            let child = spawn(&own, move || drop(inner.start()));
+            drop(runs);
+            child.join().unwrap();
         });
-        submit(&pool, move || running.start(|| ()));
+        submit(&pool, move || drop(running.start()));
         drain(&pool, 3);
     });
 }
@@ -103,17 +103,15 @@ fn a_task_beyond_the_depth_of_one_stack_is_run_by_another_worker() {
         let (pool, running) = (pool(), Running::new());
         let own = Arc::clone(&pool);
         submit(&pool, move || {
-            running.start(|| {
-                let (inner, again) = (running.clone(), Arc::clone(&own));
-                let child = spawn(&own, move || {
-                    inner.start(|| {
-                        let last = inner.clone();
-                        let grandchild = spawn(&again, move || last.start(|| 7));
-                        inner.wait(|| grandchild.join()).unwrap()
-                    })
-                });
-                assert_eq!(running.wait(|| child.join()).unwrap(), 7);
+            let (inner, again, runs) = (running.clone(), Arc::clone(&own), running.start());
+            let child = spawn(&own, move || {
+                let (last, runs) = (inner.clone(), inner.start());
+                let grandchild = spawn(&again, move || drop(last.start()));
+                drop(runs);
+                grandchild.join().unwrap();
             });
+            drop(runs);
+            child.join().unwrap();
         });
         drain(&pool, 3);
     });
@@ -123,14 +121,14 @@ fn a_task_beyond_the_depth_of_one_stack_is_run_by_another_worker() {
 fn two_pools_of_one_call_each_other() {
     explore_up_to(2, || {
         let (pool, other, running) = (pool(), pool_with_a_hook(), Running::new());
-        let (own, its, between) = (Arc::clone(&pool), running.clone(), Arc::clone(&other));
+        let (own, between) = (Arc::clone(&pool), Arc::clone(&other));
         submit(&pool, move || {
-            its.start(|| {
-                let inner = its.clone();
-                let child =
-                    spawn(&between, move || spawn(&own, move || inner.start(|| 7)).join().unwrap());
-                assert_eq!(its.wait(|| child.join()).unwrap(), 7);
+            let (inner, runs) = (running.clone(), running.start());
+            let child = spawn(&between, move || {
+                spawn(&own, move || drop(inner.start())).join().unwrap();
             });
+            drop(runs);
+            child.join().unwrap();
         });
         drain(&pool, 2);
         drain(&other, 1);
@@ -141,21 +139,17 @@ fn two_pools_of_one_call_each_other() {
 fn a_task_that_stops_waiting_runs_beside_its_child_and_nothing_else_starts() {
     explore_up_to(2, || {
         let (pool, other, running) = (pool(), pool_with_a_hook(), Running::new());
-        let (own, its, between) = (Arc::clone(&pool), running.clone(), Arc::clone(&other));
+        let (own, between) = (Arc::clone(&pool), Arc::clone(&other));
         submit(&pool, move || {
-            its.start(|| {
-                let (inner, again) = (its.clone(), Arc::clone(&own));
-                let mut child = spawn(&between, move || {
-                    spawn(&again, move || inner.start(|| ())).join().unwrap();
-                });
-                its.wait(|| {
-                    // It waits from here on, and does not any more when the handle is dropped.
-                    drop(Pin::new(&mut child).poll(&mut Context::from_waker(Waker::noop())));
-                    drop(child);
-                });
-                let last = its.clone();
-                submit(&own, move || last.start(|| ()));
+            let (inner, again, runs) = (running.clone(), Arc::clone(&own), running.start());
+            let mut child = spawn(&between, move || {
+                spawn(&again, move || drop(inner.start())).join().unwrap();
             });
+            drop(runs);
+            // It waits from here on, and does not any more when the handle is dropped.
+            drop(Pin::new(&mut child).poll(&mut Context::from_waker(Waker::noop())));
+            drop(child);
+            submit(&own, move || drop(running.start()));
         });
         wait(&pool);
         drain(&other, 1);
