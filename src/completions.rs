@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::ptr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Wake, Waker};
@@ -79,11 +80,18 @@ pub(crate) struct Completions<T> {
     /// A task that waited has run each task below this number, or let its pool know that it waits.
     known: usize,
     /// That task.
-    known_by: Option<Weak<dyn Release>>,
+    known_by: Option<KnownBy>,
     ended: Arc<Ended>,
     /// There while a task is suspended on the next outcome.
     suspension: Option<Suspension>,
 }
+
+/// What a task is, or has, that waited. Only its address is used.
+struct KnownBy(Weak<dyn Release>);
+
+// A batch may cross a `catch_unwind`: nothing can be seen through this.
+impl UnwindSafe for KnownBy {}
+impl RefUnwindSafe for KnownBy {}
 
 /// The numbers of tasks that have ended, and whose outcomes have not been taken.
 #[derive(Default)]
@@ -237,9 +245,9 @@ impl<T: InFlight> Completions<T> {
     /// Lets the pool know that a task waits for each of these. If a thread could not be started for one, returns
     /// when to try again.
     fn want_all(&mut self, by: &Weak<dyn Release>) -> Option<Duration> {
-        let is_same = |other: &Weak<_>| ptr::addr_eq(other.as_ptr(), by.as_ptr());
+        let is_same = |known: &KnownBy| ptr::addr_eq(known.0.as_ptr(), by.as_ptr());
         if !self.known_by.as_ref().is_some_and(is_same) {
-            (self.known, self.known_by) = (0, Some(Weak::clone(by)));
+            (self.known, self.known_by) = (0, Some(KnownBy(Weak::clone(by))));
         }
         let known = std::mem::replace(&mut self.known, self.next);
         self.tasks.range(known..).filter_map(|(_, task)| task.want(Weak::clone(by))).last()

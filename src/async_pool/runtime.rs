@@ -1,5 +1,6 @@
 //! Drivers on tokio: what runs a pool's futures, and how it gets along with the rest of a runtime.
 
+use std::cell::Cell;
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -31,7 +32,7 @@ pub(super) fn start_driver<W: Drives>(
     let (driver, begun) = Driver::new(engine, index);
     // It runs until its pool ends, and nobody waits for it otherwise.
     drop(runtime.spawn(Driving { driver, knocker: None, runtime: runtime.clone() }));
-    make_way(runtime);
+    make_way(NEW, runtime);
     if begun.rely() { Ok(()) } else { Err(NoStart::RuntimeGone) }
 }
 
@@ -64,11 +65,61 @@ pub(super) fn start_thread<W: Drives>(
     Ok(())
 }
 
-/// Lets another thread have what was just woken or started by a task of a pool. A thread of the runtime
-/// keeps the last task it has woken for itself, and if it is then stuck with a future that takes its
-/// time, so is the driver that was woken to help. One more task takes that place.
-fn make_way(runtime: &Handle) {
-    if inside() == Some(Kind::Task) && runtime.metrics().num_workers() > 1 {
+/// Which drivers were woken on a thread since it last polled one.
+///
+/// A thread of the runtime keeps the task that was woken on it last in a slot from which no other thread takes. It
+/// polls that task next, except when it is due to look at the queue of all threads first. So a thread may poll one
+/// driver, and block there, while another driver is in its slot. No thread polls what is ready on the list of the
+/// driver in the slot: that driver is awake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Woken {
+    Nothing,
+    /// Only this one.
+    One(usize),
+    Several,
+}
+
+/// Stands for a driver that has not been polled yet.
+const NEW: usize = 0;
+
+thread_local! {
+    static WOKEN_HERE: Cell<Woken> = const { Cell::new(Woken::Nothing) };
+}
+
+impl Woken {
+    fn and(self, driver: usize) -> Self {
+        match self {
+            Woken::Nothing => Woken::One(driver),
+            Woken::One(same) if same == driver => self,
+            Woken::One(_) | Woken::Several => Woken::Several,
+        }
+    }
+
+    /// Whether the slot may hold a driver when the thread polls this one.
+    fn includes_other_than(self, driver: usize) -> bool {
+        match self {
+            Woken::Nothing => false,
+            Woken::One(woken) => woken != driver,
+            Woken::Several => true,
+        }
+    }
+}
+
+/// A driver was woken or started by the calling thread, and may be in its slot: see [`Woken`]. If the thread polls a
+/// task of a pool, which may block it, the slot is freed at once, and otherwise before the thread polls a driver.
+fn make_way(driver: usize, runtime: &Handle) {
+    if inside() == Some(Kind::Task) {
+        free_slot(runtime);
+    } else {
+        // A thread that ends may wake a driver.
+        let _ = WOKEN_HERE.try_with(|woken| woken.set(woken.get().and(driver)));
+    }
+}
+
+/// Has the other threads of the runtime take what is in the slot of this one: one more task takes the slot, and the
+/// runtime notifies a thread of the task that leaves it.
+fn free_slot(runtime: &Handle) {
+    if runtime.metrics().num_workers() > 1 {
         drop(runtime.spawn(async {}));
     }
 }
@@ -86,7 +137,7 @@ impl Wake for Knocker {
 
     fn wake_by_ref(self: &Arc<Self>) {
         self.waker.wake_by_ref();
-        make_way(&self.runtime);
+        make_way(Arc::as_ptr(self) as usize, &self.runtime);
     }
 }
 
@@ -140,6 +191,10 @@ impl<W: Drives> Future for Driving<W> {
         // Tokio gives a task so many operations per turn, and makes the ones beyond that wait. Each
         // future gets as many as if it were a task, or a few short ones do: what they used is given back.
         let knocker = self.knocker(context.waker());
+        let woken = WOKEN_HERE.replace(Woken::Nothing);
+        if woken.includes_other_than(knocker.data() as usize) {
+            free_slot(&self.runtime);
+        }
         let budget = || coop::poll_proceed(&mut Context::from_waker(Waker::noop()));
         let since = Instant::now();
         let end = loop {
@@ -166,7 +221,7 @@ impl<W: Drives> Future for Driving<W> {
 mod tests {
     use std::time::Duration;
 
-    use super::goes_on;
+    use super::{NEW, Woken, goes_on};
     use crate::engine::stubs::as_polled;
 
     #[test]
@@ -175,5 +230,18 @@ mod tests {
         assert_eq!(as_polled(Duration::from_micros(1), in_a_row), 8);
         assert_eq!(as_polled(Duration::from_millis(1), in_a_row), 1);
         assert_eq!(in_a_row(), 1, "where no driver polls, nothing is known");
+    }
+
+    #[test]
+    fn a_thread_knows_whether_it_has_woken_another_driver_than_the_one_it_polls() {
+        let after = |woken: &[usize]| {
+            let woken = woken.iter().fold(Woken::Nothing, |woken, driver| woken.and(*driver));
+            [1, 2].map(|polled| woken.includes_other_than(polled))
+        };
+        assert_eq!(after(&[]), [false, false]);
+        assert_eq!(after(&[1]), [false, true]);
+        assert_eq!(after(&[1, 1]), [false, true]);
+        assert_eq!(after(&[2, 1]), [true, true], "the second wake may have been of no effect");
+        assert_eq!(after(&[NEW]), [true, true]);
     }
 }

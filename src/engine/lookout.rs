@@ -3,9 +3,9 @@
 //! Where polls take a microsecond or so, drivers lose more at each other's locks and cache lines than
 //! they gain: two need twice the processor time of one. So one of them does it all then, and the others
 //! sleep, even if something is ready. What they are there for, to help when the one that is up is stuck
-//! in a poll, is left to the lookout: it looks every millisecond whether futures are being polled, and if
-//! none is for some looks, although some are ready, everybody helps again. It also wakes a driver that
-//! [lies low](super::driver) for longer than a timer should take.
+//! in a poll, is left to the lookout: it looks every millisecond whether futures are being polled. If none
+//! is for some looks, although some are ready or a driver is in its turn, everybody helps again. It also
+//! wakes a driver that [lies low](super::driver) for longer than a timer should take.
 //!
 //! One driver may also be too slow. If it has not slept for a while, the others are let in for a moment,
 //! and stay if that has more futures polled. Then it is tried now and then whether one is better after all.
@@ -165,7 +165,9 @@ impl Lookout {
         self.low = if lies { self.low + 1 } else { 0 };
         self.last = seen;
         self.idle = if made == 0 { self.idle + 1 } else { 0 };
-        let still = self.mode.has_one_drive() && made == 0 && seen.behind;
+        // A driver that is stuck in a poll may also keep timers and sockets from making anything ready.
+        let kept = seen.behind || (seen.turns && !seen.apart);
+        let still = self.mode.has_one_drive() && made == 0 && kept;
         self.still = if still { self.still + 1 } else { 0 };
         self.long = if seen.short { 0 } else { self.long + 1 };
         let stuck = seen.stuck || self.still >= most_still(seen.turns);
@@ -257,8 +259,13 @@ pub(crate) fn start<W: Drives>(engine: &Arc<Engine<W>>) {
 /// Looks once. False if that was the last time.
 fn watch<W: Drives>(engine: &Weak<Engine<W>>, lookout: &mut Lookout) -> bool {
     let Some(engine) = engine.upgrade() else { return false };
+    let was_one = lookout.mode.has_one_drive();
     let mode = lookout.look(engine.seen());
     engine.let_one_drive(mode.has_one_drive());
+    if was_one && matches!(mode, Mode::Help { .. }) {
+        // The thread of the stuck driver may have been the one at the timers, without which nothing becomes ready.
+        engine.work().board().wake_one();
+    }
     if lookout.rouses() {
         engine.work().board().rouse();
     }

@@ -87,6 +87,12 @@ impl Board {
         ready.iter().for_each(|list| list.wake_or_call());
     }
 
+    /// Wakes a driver that sleeps, whether or not there is something to poll. The runtime wakes a thread for the
+    /// driver, and that thread attends to timers and sockets afterwards.
+    pub(crate) fn wake_one(&self) {
+        self.others.call_one();
+    }
+
     /// Whether a driver is alone with its timers: one is to be enough, or there is only one, or each has its own.
     pub(crate) fn is_for_one(&self) -> bool {
         self.lists.len() == 1 || self.is_apart() || self.is_left_to_one()

@@ -20,6 +20,8 @@ const SHORT: Seen = Seen {
     low: None,
     apart: false,
 };
+/// No driver is in its turn.
+const RESTS: Seen = Seen { turns: false, ..SHORT };
 /// For so many looks it is put off to try several where polls are short, but not tiny.
 const PUT_OFF: u32 = TINY_HOLD.div_ceil(NOT_TINY);
 
@@ -81,7 +83,7 @@ fn everybody_helps_when_the_one_is_stuck() {
         assert_eq!(lookout.look(stuck), Mode::Help { looks: FIRST_HELP });
         lookout.mode = mode;
         assert!(is_patient(&mut lookout));
-        assert_eq!(lookout.look(SHORT), Mode::ONE, "there is nothing to do");
+        assert_eq!(lookout.look(RESTS), Mode::ONE, "there is nothing to do");
         assert!(is_patient(&mut lookout), "it begins anew");
     }
     let mut goes_on = lookout(Mode::ONE);
@@ -91,6 +93,45 @@ fn everybody_helps_when_the_one_is_stuck() {
     }
     let mut all = lookout(settled(Who::All, 3, 9));
     assert_eq!(all.look(Seen { behind: true, ..SHORT }), settled(Who::All, 2, 4));
+}
+
+#[test]
+fn a_driver_that_is_stuck_while_nothing_is_ready_is_found() {
+    let mut stuck = lookout(Mode::ONE);
+    assert!((1..STILL_LOOKS).all(|_| stuck.look(SHORT).has_one_drive()));
+    assert_eq!(
+        stuck.look(SHORT),
+        Mode::Help { looks: FIRST_HELP },
+        "timers may be kept from firing"
+    );
+    let mut rests = lookout(Mode::ONE);
+    assert!((0..RESTING_LOOKS).all(|_| rests.look(RESTS).has_one_drive()), "no poll is under way");
+    let mut apart = lookout(Mode::ONE);
+    let looks = Seen { apart: true, ..SHORT };
+    assert!(
+        (0..RESTING_LOOKS).all(|_| apart.look(looks).has_one_drive()),
+        "its timers are its own"
+    );
+}
+
+#[test]
+fn a_lookout_wakes_a_driver_although_nothing_is_ready() {
+    let engine = engine(2, 10);
+    let (board, watched) = (Arc::clone(engine.work().board()), Arc::downgrade(&engine));
+    let bell = Arc::new(Bell::default());
+    board.list(1).rise(&Waker::from(Arc::clone(&bell)));
+    assert!(board.list(1).sleep(&board));
+    board.list(0).rise(Waker::noop());
+    board.list(0).tempo.set_turns(true);
+    let mut lookout = Lookout::new(engine.seen());
+    // The first look leaves the work to one driver.
+    for _ in 0..STILL_LOOKS {
+        assert!(watch(&watched, &mut lookout));
+        assert!(board.is_one() && bell.rung() == 0);
+    }
+    assert!(watch(&watched, &mut lookout));
+    assert!(!board.is_one());
+    assert_eq!(bell.rung(), 1);
 }
 
 #[test]
@@ -247,7 +288,7 @@ fn one_that_sleeps_now_and_then_is_enough() {
 
 #[test]
 fn a_lookout_leaves_when_nothing_is_polled() {
-    let mut lookout = Lookout::new(SHORT);
+    let mut lookout = Lookout::new(RESTS);
     assert_eq!(lookout.see(5), Mode::ONE);
     assert_eq!(lookout.see_often(IDLE_LOOKS, 0), Mode::ONE);
     assert_eq!(lookout.see_nap(1), Mode::ONE, "something was polled");
