@@ -1,5 +1,5 @@
-//! An allocator that counts, for the test binaries that have it as their own by
-//! `#[path = "common/counting.rs"] mod counting;`.
+//! An allocator that counts, for a test binary that has it as its own by
+//! `#[path = "../common/counting.rs"] mod counting;`.
 
 #![allow(unreachable_pub, reason = "it is a part of what tests share")]
 

@@ -7,6 +7,7 @@
 pub mod child;
 #[cfg(feature = "tokio")]
 pub mod on_tokio;
+pub mod own_process;
 
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};

@@ -1,0 +1,32 @@
+//! What pools of futures promise, one module for each subject. The tests run side by side in one process: what
+//! concerns all of it (its panic hook) is tested in a process of its own.
+
+#![cfg(feature = "tokio")]
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod admission;
+mod alone;
+mod blocking;
+mod breaks;
+mod cancel;
+mod ends;
+mod fair;
+mod lent_places;
+mod lookout;
+mod map;
+mod nested;
+mod own_threads;
+mod panics;
+mod pool;
+mod pull;
+mod pull_seats;
+mod resize;
+mod runtime_gone;
+mod serving;
+mod serving_ends;
+mod time;
+mod two_pools;
+mod waiting;

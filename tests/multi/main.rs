@@ -1,0 +1,11 @@
+//! Several pools, used as one: of threads, of futures, and how they end.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod ends;
+#[cfg(feature = "tokio")]
+mod futures;
+mod threads;
