@@ -102,8 +102,6 @@ pub(crate) use self::{
     watched::Watched,
 };
 
-const LOCK_TRIES: u32 = if cfg!(loom) { 0 } else { 200 };
-
 /// What the workers of a pool do, whatever they are.
 pub(crate) trait Work: Send + Sync + Sized + 'static {
     /// What a worker is handed.
@@ -231,14 +229,6 @@ impl<W: Work> Engine<W> {
     }
 
     fn lock(&self) -> MutexGuard<'_, Crew<W::Job>> {
-        // Held for a moment only, so whoever finds it taken tries for a little longer than the
-        // standard library does before it sleeps: to be woken would cost a thousand times more.
-        for _ in 0..LOCK_TRIES {
-            if let Ok(crew) = self.crew.try_lock() {
-                return crew;
-            }
-            std::hint::spin_loop();
-        }
         lock(&self.crew)
     }
 
