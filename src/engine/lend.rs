@@ -82,22 +82,13 @@ impl<W: Work> Release for Engine<W> {}
 impl<W: Work> Lender for Engine<W> {
     fn begin_wait(&self) -> Acts {
         let mut acts = Acts::default();
-        let mut crew = self.lock();
-        crew.lending.waiting += 1;
-        crew.call_after_lending(&mut acts);
-        drop(crew);
+        self.lock().begin_wait(&mut acts);
         acts
     }
 
     fn end_wait(&self) -> Acts {
         let mut acts = Acts::default();
-        let mut crew = self.lock();
-        crew.lending.waiting -= 1;
-        crew.roster.quiet = false;
-        // Above the capacity, each worker asks before its next task.
-        crew.heed_waiters();
-        crew.call_surplus(&mut acts);
-        drop(crew);
+        self.lock().end_wait(&mut acts);
         acts
     }
 
@@ -131,6 +122,19 @@ impl Drop for Lent {
 }
 
 impl<J> Crew<J> {
+    fn begin_wait(&mut self, acts: &mut Acts) {
+        self.lending.waiting += 1;
+        self.call_after_lending(acts);
+    }
+
+    fn end_wait(&mut self, acts: &mut Acts) {
+        self.lending.waiting -= 1;
+        self.roster.quiet = false;
+        // Above the capacity, each worker asks before its next task.
+        self.heed_waiters();
+        self.call_surplus(acts);
+    }
+
     /// Tasks that have started and not ended. A worker that is between two tasks counts as one.
     fn started(&self) -> usize {
         match self.limits.hands {
@@ -311,5 +315,70 @@ impl<W: Work> Engine<W> {
         drop(crew);
         self.perform(acts);
         self.lock().no_start_before.is_some().then_some(START_PAUSE)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::super::crew::Limits;
+    use super::super::lane::Lane;
+    use super::super::line::Line;
+    use super::*;
+
+    /// A queued task that another one waits for.
+    struct Task;
+
+    impl Release for Task {}
+
+    impl Queued<u32> for Task {
+        fn claim(self: Arc<Self>) -> Result<u32, Arc<dyn Release>> {
+            Ok(7)
+        }
+
+        fn is_awaited(&self) -> bool {
+            true
+        }
+    }
+
+    /// A crew with a capacity of one, whose worker runs a task from the lane. Another task is queued.
+    fn crew() -> Crew<u32> {
+        let (minimum, queue, lookers, cores, expires) = (0, 8, 1, 2, false);
+        let (hands, growth) = (Hands::Threads, None);
+        let limits = Limits { capacity: 1, minimum, queue, lookers, cores, expires, growth, hands };
+        let mut crew = Crew::new(Line::new(Arc::new(Lane::new())), limits, usize::MAX);
+        crew.roster.add(Duty::Engaged);
+        (1..=2).for_each(|job| crew.line.push(job));
+        assert!(crew.line.open().is_some());
+        crew
+    }
+
+    #[test]
+    fn the_lane_is_sealed_when_a_task_resumes_whose_place_is_in_use() {
+        let (mut crew, mut acts) = (crew(), Acts::default());
+        crew.begin_wait(&mut acts);
+        crew.end_wait(&mut acts);
+        assert!(!crew.line.tally().is_sealed(), "its place was not used");
+        crew.begin_wait(&mut acts);
+        let (_, guest) = crew.admit_guest(false, || Some(())).expect("a place is lent");
+        crew.end_wait(&mut acts);
+        assert!(crew.line.tally().is_sealed() && crew.is_over_capacity());
+        crew.end_guest(End::Completed, guest, &mut acts);
+        assert!(!crew.is_over_capacity());
+    }
+
+    #[test]
+    fn a_lent_place_is_lent_again_when_its_task_has_ended() {
+        let (mut crew, mut acts) = (crew(), Acts::default());
+        let tasks = [Arc::new(Task), Arc::new(Task)];
+        for task in &tasks {
+            let task: Weak<dyn Queued<u32>> = Arc::downgrade(task) as _;
+            crew.note_awaited(task, &mut acts);
+        }
+        assert_eq!(crew.take_awaited(&mut acts), None, "no place is lent");
+        crew.begin_wait(&mut acts);
+        assert_eq!(crew.take_awaited(&mut acts), Some(7));
+        assert_eq!(crew.take_awaited(&mut acts), None, "one at a time");
+        crew.end_claimed(End::Completed, &mut acts);
+        assert_eq!(crew.take_awaited(&mut acts), Some(7));
     }
 }
