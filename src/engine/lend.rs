@@ -160,11 +160,13 @@ impl<J> Crew<J> {
         self.in_places() > self.limits.most_running()
     }
 
-    /// How many more tasks may start that a task waits for, in lent places.
+    /// How many more tasks may start that a task waits for, in lent places or in free ones.
     fn lendable(&self) -> usize {
         let Lending { waiting, borrowing, .. } = self.lending;
         let running = self.started().saturating_sub(waiting);
-        waiting.saturating_sub(borrowing).min(self.limits.most_running().saturating_sub(running))
+        // A free place will do as well: the task that waits may have a lent place itself, whose owner has ended.
+        let places = waiting.saturating_sub(borrowing).max(self.free_places());
+        places.min(self.limits.most_running().saturating_sub(running))
     }
 
     /// How many workers there may be: a worker whose task waits does not run one.
@@ -377,8 +379,23 @@ mod tests {
         assert_eq!(crew.take_awaited(&mut acts), None, "no place is lent");
         crew.begin_wait(&mut acts);
         assert_eq!(crew.take_awaited(&mut acts), Some(7));
+        let me = crew.roster.add(Duty::Engaged);
         assert_eq!(crew.take_awaited(&mut acts), None, "one at a time");
+        crew.roster.set(me, Duty::Asking);
         crew.end_claimed(End::Completed, &mut acts);
+        assert_eq!(crew.take_awaited(&mut acts), Some(7));
+    }
+
+    #[test]
+    fn a_task_in_a_lent_place_whose_owner_has_ended_can_wait_for_another() {
+        let (mut crew, mut acts) = (crew(), Acts::default());
+        let task = Arc::new(Task);
+        let listed: Weak<dyn Queued<u32>> = Arc::downgrade(&task) as _;
+        crew.note_awaited(listed, &mut acts);
+        // The one that runs has a lent place, and nothing lends it any more.
+        crew.lending.borrowing = 1;
+        assert_eq!(crew.take_awaited(&mut acts), None, "it runs");
+        crew.begin_wait(&mut acts);
         assert_eq!(crew.take_awaited(&mut acts), Some(7));
     }
 }
