@@ -16,6 +16,8 @@ impl Formic {
     pub(crate) const DEFAULT_QUEUE: &str =
         "Pool with `workers`, started on demand, and the default queue of 4096";
     pub(crate) const UNBOUNDED: &str = "Pool with `workers`, started on demand, queue_unbounded";
+    pub(crate) const FIXED: &str =
+        "Pool with workers(n..=n), all of them started beforehand, and the default queue of 4096";
     pub(crate) const BOUNDED: &str = "Pool with `workers`, started on demand, and `queue`";
 
     /// The queue one gets without asking.
@@ -27,6 +29,12 @@ impl Formic {
     /// A queue that takes everything.
     pub(crate) fn unbounded(params: &Params) -> Result<Self, Failure> {
         let builder = Pool::builder().workers(params.workers).queue_unbounded();
+        builder.build().map(Self).map_err(Failure::new)
+    }
+
+    /// All workers are there from the beginning, and stay.
+    pub(crate) fn fixed(params: &Params) -> Result<Self, Failure> {
+        let builder = Pool::builder().workers(params.workers..=params.workers);
         builder.build().map(Self).map_err(Failure::new)
     }
 

@@ -26,6 +26,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
     rounds: 7,
     entries: &[
         Entry::formic(Formic::DEFAULT_QUEUE, |params| run(params, Formic::with_default_queue)),
+        Entry::variant("formic-fixed", Formic::FIXED, |params| run(params, Formic::fixed)),
         Entry::peer("rusty_pool", RustyPool::ELASTIC, |params| run(params, RustyPool::elastic)),
         Entry::peer("rusty_pool-fixed", RustyPool::FIXED, |params| run(params, RustyPool::fixed)),
         Entry::peer("threadfin", Threadfin::ELASTIC, |params| run(params, Threadfin::elastic)),
