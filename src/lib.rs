@@ -233,9 +233,7 @@ mod global; // one pool for the whole process
 mod semaphore; // so much of anything, for threads and futures
 #[cfg(feature = "tokio")]
 mod async_pool; // futures on tokio
-#[cfg_attr(not(feature = "tokio"), allow(dead_code, reason = "pools of futures use the rest"))]
 mod control; // figures, size and ends of every pool
-#[cfg_attr(not(feature = "tokio"), allow(dead_code, reason = "pools of futures use the rest"))]
 mod engine; // what makes any pool run
 mod error; // what can go wrong, one type per act
 mod stats; // figures that add up

@@ -5,7 +5,7 @@ use std::panic::Location;
 use std::time::Duration;
 
 use crate::control::deadline;
-use crate::engine::task::Task;
+use crate::engine::task::closure::Task;
 use crate::engine::{Held, Parcel, Patience, Slip};
 use crate::error::Refused;
 use crate::handle::JoinHandle;

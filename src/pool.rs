@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::batch::Batch;
 use crate::builder::{Builder, Started};
 use crate::control::Control;
-use crate::engine::task::Task;
+use crate::engine::task::closure::Task;
 use crate::engine::{Engine, Parcel, Patience, Slip};
 use crate::error::{Refused, SubmitError};
 use crate::handle::JoinHandle;

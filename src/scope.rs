@@ -29,7 +29,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use self::drawer::{Drawer, Empty, Unfilled};
 use self::latch::{Latch, Latched};
 use self::tasks::Tasks;
-use crate::engine::task::Task;
+use crate::engine::task::closure::Task;
 use crate::engine::{self, Patience};
 use crate::error::{JoinError, SubmitError, TaskPanic};
 use crate::handle::JoinHandle;

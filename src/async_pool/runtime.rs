@@ -222,7 +222,7 @@ mod tests {
     use std::time::Duration;
 
     use super::{NEW, Woken, goes_on};
-    use crate::engine::stubs::as_polled;
+    use crate::engine::tests::stubs::as_polled;
 
     #[test]
     fn eight_short_pieces_are_done_in_a_row_and_long_ones_one_by_one() {

@@ -16,6 +16,7 @@ pub(super) trait Steer: Send + Sync {
     fn minimum(&self) -> usize;
     fn most(&self) -> usize;
     fn check_outside(&self, what: Ended) -> Result<(), StillRunning>;
+    #[cfg(feature = "tokio")]
     fn still_running(&self) -> StillRunning;
     fn resize(self: Arc<Self>, workers: usize);
     fn prestart(self: Arc<Self>, workers: usize) -> Result<(), NoStart>;
@@ -59,6 +60,7 @@ impl<W: Work> Steer for Engine<W> {
         Engine::check_outside(self, what)
     }
 
+    #[cfg(feature = "tokio")]
     fn still_running(&self) -> StillRunning {
         Engine::still_running(self)
     }

@@ -3,10 +3,11 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use super::lend::Lender;
-use super::polling;
-use super::waits::Waits;
-use super::{Engine, Work};
+#[cfg(any(feature = "tokio", all(test, loom)))]
+use crate::engine::executor::polling;
+use crate::engine::scheduler::lend::Lender;
+use crate::engine::task::waits::Waits;
+use crate::engine::{Engine, Work};
 
 #[cfg(not(loom))]
 thread_local! {
@@ -35,6 +36,10 @@ struct Frame {
 pub(crate) enum Kind {
     /// A task that has the thread for itself, and may block it.
     Thread,
+    #[cfg_attr(
+        not(any(feature = "tokio", all(test, loom))),
+        expect(dead_code, reason = "for pools of futures")
+    )]
     /// One of many futures.
     Task,
 }
@@ -76,8 +81,8 @@ pub(crate) fn address<T: ?Sized>(engine: &Arc<T>) -> usize {
 
 /// What the task that the calling thread runs waits for.
 pub(crate) fn current_waits() -> Option<Arc<Waits>> {
-    let kind = inside()?;
-    if kind == Kind::Task {
+    #[cfg(any(feature = "tokio", all(test, loom)))]
+    if inside()? == Kind::Task {
         return polling::current_waits(&current_pool()?);
     }
     POLLED.with(|polled| polled.set(true));

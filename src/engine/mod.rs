@@ -1,62 +1,22 @@
 //! The engine: one for every pool, generic over what a worker is handed.
 //!
-//! The files stand in the order a task passes them; the README beside them names the states, the
-//! invariants, and why no wake-up is lost.
+//! A room for each part of it: see the README beside this file.
 
-mod block; // .. in a cell
-mod crew; // who takes it: every decision about workers
-mod ends; // resize, wait until idle, close, drain, reopen
-mod entry; // a task comes in: admitted at once, after a wait, or refused
-mod gate; // who may enter, and who must wait
-mod lane; // .. and how short tasks are taken without the lock
-mod load; // .. and how much there is to do
-mod line; // where it waits for a worker
-mod pace; // .. how long tasks take
-mod books; // .. and what became of every task
-mod call; // .. who is called
-mod growth; // .. how many there are, by load
-mod idle; // .. who rests, and who goes
-mod roster; // .. what each worker is doing
-mod run; // how it is called
-pub(crate) mod sync; // std or loom
-pub(crate) mod task; // what it is
-mod handle; // how its outcome gets to whoever waits for it
-mod spin; // .. or spins before that
-mod slip; // .. what stands in the line meanwhile
-mod join; // .. how a thread waits for it
-mod current; // .. how the task hears that it is to stop
-pub(crate) mod wait; // how anybody waits
-pub(crate) mod wait_list; // .. and in which order
-mod threads; // the threads of a pool
-mod worker; // .. and how one takes it
-mod context; // what a thread runs
-mod lend; // the places of tasks that wait
-mod waits; // .. for handles
-mod drive; // .. or the driver, which takes many
-mod driver; // .. polls them
-mod list; // .. when they are ready
-mod latch; // .. behind a lock that is open again at once
-mod lookout; // .. and is watched while it is the only one at work
-mod cell; // .. in their cells
-mod fetch; // .. which are there when they are needed
-mod polling; // .. each of which knows where it is polled
-mod remains; // .. of which the memory is left
-#[cfg(any(feature = "tokio", loom))]
-mod watched; // .. what a cell holds
-#[cfg(feature = "tokio")]
-mod bare; // .. if there is no handle
-
-#[cfg(all(test, not(loom)))]
-mod decisions;
-#[cfg(all(test, not(loom)))]
-mod faults;
-#[cfg(all(test, not(loom)))]
-pub(crate) mod stubs;
-#[cfg(all(test, not(loom)))]
-mod unmanned;
+mod context;
+#[cfg(any(feature = "tokio", all(test, loom)))]
+mod executor;
+mod queue;
+mod scheduler;
+pub(crate) mod sync;
+pub(crate) mod task;
+mod threads;
+pub(crate) mod wait;
+pub(crate) mod wait_list;
 
 #[cfg(all(test, loom))]
 pub(crate) mod models;
+#[cfg(all(test, not(loom)))]
+pub(crate) mod tests;
 
 use std::io;
 use std::panic::Location;
@@ -64,42 +24,42 @@ use std::sync::{Arc, Weak};
 use std::task::Waker;
 use std::time::Duration;
 
-pub(crate) use self::crew::Hands;
-use self::crew::{Acts, Crew, Limits, Phase};
-use self::lane::Lane;
-use self::line::Line;
-use self::roster::Duty;
+use self::queue::lane::Lane;
+use self::queue::line::Line;
+pub(crate) use self::scheduler::crew::Hands;
+use self::scheduler::crew::{Acts, Crew, Limits, Phase};
+use self::scheduler::roster::Duty;
 use self::sync::{Arc as Shared, Mutex, MutexGuard, lock};
-use self::threads::{PoolId, Threads};
+use self::threads::start::{PoolId, Threads};
 
 pub(crate) use self::context::{Kind, inside, resume_on_thread};
-pub(crate) use self::crew::CloseListener;
-pub(crate) use self::current::is_cancelled;
+pub(crate) use self::queue::lane::MOST_BUSY as MAX_WORKERS;
+pub(crate) use self::scheduler::crew::CloseListener;
 #[cfg(feature = "tokio")]
-pub(crate) use self::ends::CloseSubscription;
-pub(crate) use self::ends::Ended;
-pub(crate) use self::entry::{Held, Patience};
-pub(crate) use self::growth::ByLoad;
-pub(crate) use self::handle::{Joinable, Parcel, Unpack};
-pub(crate) use self::join::{
+pub(crate) use self::scheduler::ends::CloseSubscription;
+pub(crate) use self::scheduler::ends::Ended;
+pub(crate) use self::scheduler::entry::{Held, Patience};
+pub(crate) use self::scheduler::growth::ByLoad;
+pub(crate) use self::scheduler::lend::{Lent, Release};
+pub(crate) use self::scheduler::load::{Load, Standing};
+pub(crate) use self::sync::Padded;
+pub(crate) use self::task::current::is_cancelled;
+pub(crate) use self::task::handle::{Joinable, Parcel, Unpack};
+pub(crate) use self::task::join::{
     block_on, block_on_or_retry, check_wait, poll_outcome, suspend_on, wait_for, wait_with,
 };
-pub(crate) use self::lane::MOST_BUSY as MAX_WORKERS;
-pub(crate) use self::lend::{Lent, Release};
-pub(crate) use self::load::{Load, Standing};
-pub(crate) use self::run::{Counts, End, Hooks, contain};
-pub(crate) use self::slip::Slip;
-pub(crate) use self::sync::Padded;
-pub(crate) use self::waits::Suspension;
-pub(crate) use self::worker::start_worker;
+pub(crate) use self::task::run::{Counts, End, Hooks, contain};
+pub(crate) use self::task::slip::Slip;
+pub(crate) use self::task::waits::Suspension;
+pub(crate) use self::threads::worker::start_worker;
 #[cfg(feature = "tokio")]
 pub(crate) use self::{
-    bare::Bare,
-    cell::{Cell, Errand, Runnable, Stock},
-    driver::{Begin, Driver, Drives, Turn},
-    list::{Board, List},
-    polling::{forget_waits, is_away, polls_are_short},
-    watched::Watched,
+    executor::bare::Bare,
+    executor::cell::{Cell, Errand, Runnable, Stock},
+    executor::driver::{Begin, Driver, Drives, Turn},
+    executor::list::{Board, List},
+    executor::polling::{forget_waits, is_away, polls_are_short},
+    executor::watched::Watched,
 };
 
 /// What the workers of a pool do, whatever they are.
@@ -148,6 +108,10 @@ pub(crate) trait Work: Send + Sync + Sized + 'static {
 pub(crate) enum NoStart {
     /// The operating system would not start a thread.
     Thread(io::Error),
+    #[cfg_attr(
+        not(any(feature = "tokio", all(test, loom))),
+        expect(dead_code, reason = "for pools of futures")
+    )]
     /// The runtime that would run it has shut down.
     RuntimeGone,
 }
@@ -296,6 +260,7 @@ impl<W: Work> Engine<W> {
         self.settings.minimum
     }
 
+    #[cfg(any(feature = "tokio", all(test, loom)))]
     fn name(&self) -> &str {
         &self.settings.name
     }
@@ -317,7 +282,7 @@ fn tell_closed(listeners: &[Weak<dyn CloseListener>]) {
 }
 
 fn limits(settings: &Settings, hands: Hands) -> Limits {
-    let cores = spin::cores();
+    let cores = threads::spin::cores();
     Limits {
         capacity: settings.capacity,
         minimum: settings.minimum,

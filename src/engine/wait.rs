@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::task::{Wake, Waker};
 use std::time::{Duration, Instant};
 
-use super::spin::look;
-use super::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use super::sync::{Mutex, lock, now, park, thread};
-use super::wait_list::Key;
+use crate::engine::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use crate::engine::sync::{Mutex, lock, now, park, thread};
+use crate::engine::threads::spin::look;
+use crate::engine::wait_list::Key;
 
 /// How a wait ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use std::panic::Location;
 use std::sync::Arc;
 
-use crate::engine::task::{Errand, Task};
+use crate::engine::task::closure::{Errand, Task};
 use crate::engine::{
     Counts, End, Engine, MAX_WORKERS, NoStart, Parcel, Slip, ThreadWork, Unpack, Work, start_worker,
 };

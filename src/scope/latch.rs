@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
 use super::locked;
-use crate::engine::task::Errand;
+use crate::engine::task::closure::Errand;
 use crate::engine::{Counts, End, Engine, contain};
 use crate::error::TaskPanic;
 use crate::pool::Closures;

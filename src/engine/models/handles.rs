@@ -10,7 +10,7 @@ use loom::thread;
 
 use super::{WAIT, explore, settings};
 use crate::engine::context::enter;
-use crate::engine::task::Task;
+use crate::engine::task::closure::Task;
 use crate::engine::{Ended, Engine, Hooks, Joinable, Kind, Parcel, Settings, Slip};
 use crate::error::TaskPanic;
 use crate::handle::JoinHandle;

@@ -1,5 +1,5 @@
 //! Models of threads that wait for tasks inside of tasks: a waiting task lends its place, and no rule of
-//! [`lend`](crate::engine::lend) is broken.
+//! [`lend`](crate::engine::scheduler::lend) is broken.
 
 use std::panic::Location;
 use std::pin::Pin;
@@ -9,7 +9,7 @@ use std::task::{Context, Waker};
 use loom::sync::atomic::{AtomicUsize, Ordering};
 
 use super::{WAIT, explore, explore_up_to, settings};
-use crate::engine::task::Task;
+use crate::engine::task::closure::Task;
 use crate::engine::{Ended, Engine, Hooks, Parcel, Settings, Slip};
 use crate::handle::JoinHandle;
 use crate::pool::{Closures, Spawned};

@@ -14,8 +14,8 @@ use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::sync::{Condvar, Mutex};
 use loom::thread;
 
-use crate::engine::lane::{Claim, Lane};
-use crate::engine::line::Line;
+use crate::engine::queue::lane::{Claim, Lane};
+use crate::engine::queue::line::Line;
 use crate::engine::sync::now;
 use crate::engine::{
     Counts, End, Ended, Engine, Hooks, MAX_WORKERS, NoStart, Patience, Settings, ThreadWork, Work,

@@ -3,7 +3,7 @@
 use std::pin::pin;
 
 use super::*;
-use crate::engine::cell::Errand;
+use crate::engine::executor::cell::Errand;
 
 /// Goes on with what comes next, if that is another one of these.
 struct InPlace {

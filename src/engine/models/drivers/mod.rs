@@ -11,10 +11,10 @@ use loom::sync::{Condvar, Mutex};
 use loom::thread;
 
 use super::{explore, explore_up_to, settings};
-use crate::engine::cell::{Cell, Runnable};
-use crate::engine::driver::{Begin, Driver, Drives, Turn};
-use crate::engine::list::{Board, List};
-use crate::engine::watched::Watched;
+use crate::engine::executor::cell::{Cell, Runnable};
+use crate::engine::executor::driver::{Begin, Driver, Drives, Turn};
+use crate::engine::executor::list::{Board, List};
+use crate::engine::executor::watched::Watched;
 use crate::engine::{
     End, Ended, Engine, Hands, Joinable, NoStart, Parcel, Patience, Settings, Slip, Unpack, Work,
 };

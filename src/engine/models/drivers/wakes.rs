@@ -1,7 +1,7 @@
 //! Models of waking: no future that is woken, and no task that is queued, is left lying.
 
 use super::*;
-use crate::engine::cell::{self, Polled};
+use crate::engine::executor::cell::{self, Polled};
 
 #[test]
 fn a_woken_future_is_polled_again() {

@@ -1,0 +1,285 @@
+//! A cell: a future that a driver runs, and the waker of that future in one.
+//!
+//! Only whoever made it Polling touches its future from there on: see [`header`].
+
+mod header;
+mod home;
+
+use std::any::Any;
+use std::future::Future;
+use std::mem::ManuallyDrop;
+use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+use std::pin::Pin;
+use std::sync::{Arc, Weak};
+use std::task::{Context, Poll, Wake, Waker};
+
+pub(crate) use self::header::Header;
+use crate::engine::executor::polling::{is_away, set_place, suspend};
+use crate::engine::sync::{Mutex, Place, lock};
+use crate::engine::task::run::{End, contain};
+use crate::error::TaskPanic;
+
+/// A future that says how it ended.
+pub(crate) trait Errand: Future<Output = End> + Send {
+    /// Where it was submitted.
+    fn origin(&self) -> Option<&'static Location<'static>>;
+
+    /// What is to be counted when it is dropped before its end: nothing if it does that itself.
+    fn end_by_drop(&self) -> End;
+}
+
+/// See the module's first lines.
+pub(crate) struct Cell<F, K = NoStock> {
+    header: Header,
+    /// For whoever made it Polling, or Over when nobody polled it; or has its only reference.
+    body: Place<Option<F>>,
+    /// Where it goes when it is over.
+    stock: K,
+}
+
+// SAFETY: a reference leads to the body only by the rule above, which lets in one thread at a time. So what
+// it needs is to be sent from one to the other.
+unsafe impl<F: Send, K: Sync> Sync for Cell<F, K> {}
+
+/// What becomes of a cell whose future is over.
+pub(crate) trait Keeps<F>: Send + Sync + Sized {
+    /// Keeps it to be used again, or gives it back.
+    fn keep(cell: Arc<Cell<F, Self>>) -> Option<Arc<Cell<F, Self>>>;
+}
+
+/// It is used once.
+pub(crate) struct NoStock;
+
+impl<F> Keeps<F> for NoStock {
+    fn keep(cell: Arc<Cell<F, Self>>) -> Option<Arc<Cell<F, Self>>> {
+        Some(cell)
+    }
+}
+
+/// It goes back to its stock, if that is still there.
+pub(crate) struct FromStock<F>(Weak<Stock<F>>);
+
+impl<F: Send> Keeps<F> for FromStock<F> {
+    fn keep(cell: Arc<Cell<F, Self>>) -> Option<Arc<Cell<F, Self>>> {
+        // Whoever polled it does not take from this stock, and its own driver sleeps.
+        if is_away() {
+            return Some(cell);
+        }
+        let Some(stock) = cell.stock.0.upgrade() else { return Some(cell) };
+        lock(&stock).push(cell);
+        None
+    }
+}
+
+/// Cells that wait for their next future.
+pub(crate) type Stock<F> = Mutex<Vec<Arc<Cell<F, FromStock<F>>>>>;
+
+/// A cell of whatever future.
+pub(crate) trait Runnable: Any + Send + Sync {
+    fn header(&self) -> &Header;
+
+    /// Polls the future, if it is Ready. If it panicked, that is left in `panic`.
+    ///
+    /// # Safety
+    /// The reference is only borrowed: whoever calls this has it for longer, and it is not dropped here.
+    unsafe fn run(self: Arc<Self>, panic: &mut Option<TaskPanic>) -> Polled;
+
+    /// Drops the future, unless whoever polls it has to, and says how it is to be counted.
+    fn abandon(&self) -> End;
+
+    /// After its end. It comes back if it is not kept to be used again.
+    fn put_away(self: Arc<Self>) -> Option<Arc<dyn Runnable>>;
+
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
+}
+
+/// What came of a poll.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Polled {
+    Waits,
+    /// It was woken meanwhile, so it must be polled again.
+    Again,
+    Ended(End),
+}
+
+/// Polls a cell that was taken out of a list's queue. `tell` tells of a panic.
+#[inline]
+pub(crate) fn poll(cell: &Arc<dyn Runnable>, tell: impl FnOnce(TaskPanic) -> End) -> Polled {
+    let mut panic = None;
+    // SAFETY: the second reference ends in `run`, where it is not dropped: so the count stays what it is.
+    let second = unsafe { std::ptr::read(cell) };
+    // SAFETY: the first is there for longer.
+    let polled = unsafe { second.run(&mut panic) };
+    match panic {
+        None => polled,
+        Some(panic) => Polled::Ended(tell(panic)),
+    }
+}
+
+/// Drops the future of a cell that nobody will poll any more.
+pub(crate) fn abandon(cell: &Arc<dyn Runnable>) -> End {
+    let mut end = End::Cancelled;
+    contain(|| end = cell.abandon());
+    end
+}
+
+impl<F: Errand + 'static> Cell<F> {
+    pub(crate) fn new(body: F) -> Arc<Self> {
+        Arc::new(Cell { header: Header::new(), body: Place::new(Some(body)), stock: NoStock })
+    }
+
+    /// Takes out what has never been polled.
+    pub(crate) fn take(&self) -> Option<F> {
+        if !self.header.begin_poll() {
+            return None;
+        }
+        // SAFETY: it is Polling by this thread. It has not been pinned: nothing was polled.
+        let body = self.body.with_mut(|body| unsafe { (*body).take() });
+        self.header.set_over();
+        body
+    }
+}
+
+impl<F: Errand + 'static> Cell<F, FromStock<F>> {
+    /// A cell from the stock, or a new one for it.
+    pub(crate) fn from_stock(stock: &Arc<Stock<F>>, body: F) -> Arc<Self> {
+        let kept = lock(stock).pop();
+        let Some(cell) = kept else {
+            let stock = FromStock(Arc::downgrade(stock));
+            return Arc::new(Cell { header: Header::new(), body: Place::new(Some(body)), stock });
+        };
+        // SAFETY: it is Over, and came from the stock. Nobody gives up what lies there, and nobody polls it:
+        // it is Ready only from here on.
+        cell.body.with_mut(|place| unsafe { *place = Some(body) });
+        cell.header.set_ready();
+        cell
+    }
+}
+
+impl<F: Errand + 'static, K> Cell<F, K> {
+    /// The body, pinned. It lies in an `Arc` and is not moved out of it once it has been polled: it is
+    /// dropped in its place, and `take` is for those that never were.
+    ///
+    /// # Safety
+    /// Only for whom the rule of `body` lets in, and only until it is let go.
+    #[inline]
+    unsafe fn with_body<R>(&self, act: impl FnOnce(Pin<&mut Option<F>>) -> R) -> R {
+        self.body.with_mut(|body| {
+            // SAFETY: nobody else is let in meanwhile.
+            let body = unsafe { &mut *body };
+            // SAFETY: as above.
+            act(unsafe { Pin::new_unchecked(body) })
+        })
+    }
+
+    /// Polls the body. It is gone with its end, also by a panic. So it is counted once: by whoever polled
+    /// it to its end, or by whoever drops it before.
+    ///
+    /// # Safety
+    /// As for `with_body`.
+    #[inline]
+    unsafe fn poll_body(&self, context: &mut Context<'_>) -> Result<Option<End>, TaskPanic> {
+        // SAFETY: the caller's.
+        unsafe {
+            self.with_body(|mut body| {
+                // Who has dropped it has counted it.
+                let Some(errand) = body.as_mut().as_pin_mut() else {
+                    return Ok(Some(End::Counted));
+                };
+                match catch_unwind(AssertUnwindSafe(|| errand.poll(context))) {
+                    Ok(Poll::Pending) => Ok(None),
+                    Ok(Poll::Ready(end)) => {
+                        body.set(None);
+                        Ok(Some(end))
+                    }
+                    Err(payload) => {
+                        // An errand may be at another task by now than when it was polled.
+                        let origin = body.as_ref().get_ref().as_ref().and_then(Errand::origin);
+                        let panic = TaskPanic::caught(payload, origin);
+                        contain(|| body.set(None));
+                        Err(panic)
+                    }
+                }
+            })
+        }
+    }
+
+    /// Drops the body, and says how it is to be counted.
+    ///
+    /// # Safety
+    /// As for `with_body`.
+    unsafe fn drop_body(&self) -> End {
+        // SAFETY: the caller's.
+        unsafe {
+            self.with_body(|mut body| {
+                let end =
+                    body.as_ref().get_ref().as_ref().map_or(End::Counted, Errand::end_by_drop);
+                contain(|| body.set(None));
+                end
+            })
+        }
+    }
+}
+
+impl<F: Errand + 'static, K: Keeps<F> + 'static> Runnable for Cell<F, K> {
+    fn header(&self) -> &Header {
+        &self.header
+    }
+
+    unsafe fn run(self: Arc<Self>, panic: &mut Option<TaskPanic>) -> Polled {
+        let this = ManuallyDrop::new(self);
+        let header = &this.header;
+        if !header.begin_poll() {
+            return Polled::Waits;
+        }
+        set_place(header);
+        // SAFETY: what it is read from is there for longer, and neither of the two is dropped. Whoever
+        // clones the waker counts one more.
+        let waker = ManuallyDrop::new(Waker::from(unsafe { std::ptr::read(&raw const *this) }));
+        // SAFETY: it is Polling by this thread, until `end_poll` or `set_over`.
+        let end = match unsafe { this.poll_body(&mut Context::from_waker(&waker)) } {
+            Ok(None) => {
+                // While it is Polling, so that the next poll comes after this.
+                suspend();
+                return match header.end_poll() {
+                    Some(polled) => polled,
+                    // SAFETY: it was given up, and left to this thread.
+                    None => Polled::Ended(unsafe { this.drop_body() }),
+                };
+            }
+            Ok(Some(end)) => end,
+            Err(caught) => {
+                *panic = Some(caught);
+                End::Panicked
+            }
+        };
+        header.set_over();
+        Polled::Ended(end)
+    }
+
+    fn abandon(&self) -> End {
+        // SAFETY: nobody polled it, and now that it is over nobody will.
+        if self.header.give_up() { unsafe { self.drop_body() } } else { End::Counted }
+    }
+
+    fn put_away(self: Arc<Self>) -> Option<Arc<dyn Runnable>> {
+        K::keep(self).map(|cell| cell as Arc<dyn Runnable>)
+    }
+
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
+    }
+}
+
+impl<F: Errand + 'static, K: Keeps<F> + 'static> Wake for Cell<F, K> {
+    fn wake(self: Arc<Self>) {
+        self.header.wake();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.header.wake();
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -1,0 +1,135 @@
+//! The header of a cell: its state, which says who may touch its future, and where it stands.
+//!
+//! | state   | it is                                   | becomes                                  |
+//! |---------|-----------------------------------------|------------------------------------------|
+//! | Ready   | in its list's queue, or about to be     | Polling, by whoever takes it out         |
+//! | Polling | being polled                            | Waiting; Again if it was woken meanwhile |
+//! | Again   | being polled, and to be polled again    | Ready                                    |
+//! | Waiting | nobody's, until it is woken             | Ready                                    |
+//! | Over    | ended or dropped: to wake it does nothing | Ready, if it is used again             |
+//!
+//! Only whoever made it Polling touches its future from there on, so it is polled by one driver at a time,
+//! although any of them may do it. If it is given up meanwhile, it becomes Over, and whoever polls it
+//! drops the future after that.
+
+use std::sync::Arc;
+
+use super::Polled;
+use super::home::Home;
+use crate::engine::executor::list::List;
+use crate::engine::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+
+const READY: u8 = 0;
+const POLLING: u8 = 1;
+const AGAIN: u8 = 2;
+const WAITING: u8 = 3;
+const OVER: u8 = 4;
+
+/// What a driver knows of a cell.
+pub(crate) struct Header {
+    state: AtomicU8,
+    /// Where it stands in its list.
+    index: AtomicU32,
+    /// The list of the driver that began with it, for good.
+    home: Home,
+}
+
+impl Header {
+    pub(super) fn new() -> Self {
+        Header { state: AtomicU8::new(READY), index: AtomicU32::new(0), home: Home::new() }
+    }
+
+    /// Gives it its place in its list.
+    pub(crate) fn settle(&self, home: &Arc<List>, index: u32) {
+        self.home.set(home);
+        debug_assert!(self.is_at_home(home), "a cell has one home");
+        self.index.store(index, Ordering::Relaxed);
+        // Release: pairs with the Acquire of whoever wakes it, and reads where.
+        self.state.store(READY, Ordering::Release);
+    }
+
+    #[inline]
+    pub(crate) fn index(&self) -> u32 {
+        self.index.load(Ordering::Relaxed)
+    }
+
+    #[inline]
+    pub(crate) fn home(&self) -> Option<&List> {
+        self.home.get()
+    }
+
+    /// Whether that is its list.
+    #[inline]
+    pub(crate) fn is_at_home(&self, list: &Arc<List>) -> bool {
+        self.home.get().is_some_and(|home| std::ptr::eq(home, Arc::as_ptr(list)))
+    }
+
+    /// Somebody wakes it.
+    #[inline]
+    pub(crate) fn wake(&self) {
+        let mut seen = self.state.load(Ordering::Acquire);
+        loop {
+            let next = match seen {
+                WAITING => READY,
+                POLLING => AGAIN,
+                OVER => return,
+                // Written all the same: if it were only read, whoever polls it might have gone on by
+                // then, without having seen what the waker's owner did before.
+                same => same,
+            };
+            // Release: what the waker's owner did is there for whoever polls. Acquire: pairs with
+            // the Release in `settle`.
+            let done = self.state.compare_exchange(seen, next, Ordering::AcqRel, Ordering::Acquire);
+            match done {
+                Ok(WAITING) => break,
+                Ok(_) => return,
+                Err(other) => seen = other,
+            }
+        }
+        if let Some(home) = self.home.get() {
+            home.push_ready(self.index());
+        }
+    }
+
+    /// False if it is not to be polled: it was lost with its driver after it had become ready.
+    #[inline]
+    #[must_use]
+    pub(super) fn begin_poll(&self) -> bool {
+        // Acquire: pairs with the Release in `wake`, and of whoever touched the future before.
+        self.change(READY, POLLING)
+    }
+
+    /// True if it was in the first of these states.
+    #[inline]
+    fn change(&self, from: u8, to: u8) -> bool {
+        self.state.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+
+    /// Ends a poll after which the future waits, unless it was woken meanwhile. None if it is over.
+    #[inline]
+    #[must_use]
+    pub(super) fn end_poll(&self) -> Option<Polled> {
+        if self.change(POLLING, WAITING) {
+            return Some(Polled::Waits);
+        }
+        self.change(AGAIN, READY).then_some(Polled::Again)
+    }
+
+    /// It has a future again, which nobody has polled.
+    pub(super) fn set_ready(&self) {
+        // Release: whoever polls it acquires the future.
+        self.state.store(READY, Ordering::Release);
+    }
+
+    #[inline]
+    pub(super) fn set_over(&self) {
+        self.state.store(OVER, Ordering::Release);
+    }
+
+    /// It is over. True if nobody polled it, and nobody has given it up before.
+    #[must_use]
+    pub(super) fn give_up(&self) -> bool {
+        // Acquire: of whoever touched the future before.
+        matches!(self.state.swap(OVER, Ordering::AcqRel), READY | WAITING)
+    }
+}

@@ -1,0 +1,377 @@
+//! The driver: takes tasks from the line and polls their futures until they end.
+//!
+//! It knows nothing of the runtime that runs it: that calls [`Driver::turn`], and calls it again when
+//! the driver is woken.
+
+mod begun;
+mod in_place;
+mod low;
+mod next;
+mod stint;
+
+use std::sync::Arc;
+use std::task::Context;
+use std::time::{Duration, Instant};
+
+pub(crate) use self::begun::Begun;
+use self::low::Low;
+use self::stint::Stint;
+use crate::engine::context::{Kind, enter};
+use crate::engine::executor::cell::{self, Polled, Runnable};
+use crate::engine::executor::drive::{Has, Refill};
+use crate::engine::executor::list::{Board, List};
+use crate::engine::executor::lookout;
+use crate::engine::executor::polling::{Polls, set_short};
+use crate::engine::scheduler::crew::Acts;
+use crate::engine::sync::now;
+use crate::engine::task::run::{Counts, End};
+use crate::engine::{Engine, Work};
+
+/// After so many polls a driver asks the line for more tasks and tells which have ended.
+const POLLS_PER_REFILL: usize = 32;
+/// After so long it lets the runtime do what it has to do, if it drives alone.
+const TURN: Duration = Duration::from_micros(250);
+/// .. and if others do so on all of its threads: then nobody sees to timers and sockets meanwhile.
+const SHORT_TURN: Duration = Duration::from_micros(50);
+/// A driver that has not moved for so long is helped by those that have enough to do.
+const LOOK_EVERY: Duration = Duration::from_millis(1);
+/// So many polls in a row are short before a lookout is worth its thread.
+const SHORT_POLLS: usize = 512;
+/// It takes so many tasks at a time.
+const TASKS_PER_REFILL: usize = 64;
+
+/// The work of drivers.
+pub(crate) trait Drives: Work {
+    fn board(&self) -> &Arc<Board>;
+
+    /// Makes a cell of a job for the driver with this list. May panic.
+    fn begin(engine: &Arc<Engine<Self>>, list: &Arc<List>, job: Self::Job) -> Begin;
+}
+
+/// What came of beginning with a job.
+pub(crate) enum Begin {
+    Cell(Arc<dyn Runnable>),
+    /// There is nothing to poll.
+    Ended(End),
+}
+
+/// What a driver wants after a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// To go on when others had a chance to run.
+    Yield,
+    /// To be woken.
+    Sleep,
+    /// Nothing any more.
+    Leave,
+}
+
+/// See the module's first lines.
+pub(crate) struct Driver<W: Drives> {
+    engine: Arc<Engine<W>>,
+    me: usize,
+    list: Arc<List>,
+    jobs: Vec<W::Job>,
+    fresh: Vec<Arc<dyn Runnable>>,
+    begun: Begun,
+    /// The crew does not know how it is woken.
+    unknown: bool,
+    gone: bool,
+    /// See [`Stint`].
+    stride: usize,
+    /// How long a turn takes, alone and beside others.
+    times: (Duration, Duration),
+    /// How many polls in a row were short.
+    short: usize,
+    /// When it looked around, and how often it does.
+    looked: Instant,
+    look_every: Duration,
+    /// What each list's tempo was then.
+    seen: Vec<u64>,
+    /// Another driver needs help.
+    helps: bool,
+    /// .. and gets the next poll.
+    others_turn: bool,
+    low: Low,
+}
+
+impl<W: Drives> Driver<W> {
+    pub(crate) fn new(engine: &Arc<Engine<W>>, me: usize) -> (Self, Begun) {
+        let list = Arc::clone(engine.work.board().list(me));
+        list.clear();
+        engine.work.board().begin_work();
+        let begun = Begun::default();
+        let driver = Driver {
+            engine: Arc::clone(engine),
+            me,
+            list,
+            jobs: Vec::new(),
+            fresh: Vec::new(),
+            begun: begun.clone(),
+            unknown: true,
+            gone: false,
+            stride: POLLS_PER_REFILL,
+            times: (TURN, SHORT_TURN),
+            short: 0,
+            looked: now(),
+            look_every: LOOK_EVERY,
+            seen: vec![0; engine.work.board().drivers()],
+            helps: false,
+            others_turn: false,
+            low: Low::new(),
+        };
+        (driver, begun)
+    }
+
+    /// Works for a while. What `budget` returns lives for one poll, or a few short ones.
+    pub(crate) fn turn<B>(&mut self, context: &Context<'_>, budget: impl FnMut() -> B) -> Turn {
+        self.list.tempo.set_turns(true);
+        let turn = self.work(context, budget);
+        self.list.tempo.set_turns(false);
+        turn
+    }
+
+    fn work<B>(&mut self, context: &Context<'_>, mut budget: impl FnMut() -> B) -> Turn {
+        // Whoever started it and dies now is not there to be told.
+        let _ = self.begun.rely();
+        let engine = Arc::clone(&self.engine);
+        let _inside = enter(&engine, Kind::Task);
+        let _polls = Polls::cells_of(engine.work.board(), self.list.number());
+        self.unknown |= self.list.rise(context.waker());
+        if self.steps_back() {
+            return Turn::Sleep;
+        }
+        let (mut stint, mut ended, mut granted) = (Stint::begin(self.stride), None, None);
+        let mut short = self.list.tempo.is_short();
+        self.refill(context, Has::Ready);
+        loop {
+            let Some(cell) = self.next(ended.take()) else {
+                match self.rest(context) {
+                    Some(turn) => {
+                        stint.count(&self.list.tempo);
+                        return turn;
+                    }
+                    None => continue,
+                }
+            };
+            if stint.begins_budget(short) {
+                // What was used of the last one is given back before the next one begins.
+                granted.take();
+                granted = Some(budget());
+            }
+            ended = self.poll(&cell);
+            if stint.has_polled() {
+                self.refill(context, Has::Ready);
+                let is_over = stint.is_over(&self.list.tempo, self.time());
+                short = self.note_short();
+                self.look_around(stint.now);
+                if is_over {
+                    if ended.is_some() {
+                        self.list.remove(&cell);
+                    }
+                    self.end_stint(&stint);
+                    return Turn::Yield;
+                }
+            }
+        }
+    }
+
+    /// Whether polls are short, so that what is polled knows it, too.
+    fn note_short(&self) -> bool {
+        let short = self.list.tempo.is_short();
+        set_short(short);
+        short
+    }
+
+    /// How long this turn may take.
+    fn time(&self) -> Duration {
+        let alone = self.engine.work.board().is_for_one();
+        if alone { self.times.0 } else { self.times.1 }
+    }
+
+    /// Goes to sleep if another driver is up and one is enough.
+    fn steps_back(&mut self) -> bool {
+        if self.unknown || !self.list.is_spare(self.engine.work.board()) {
+            return false;
+        }
+        // From here on it is called for new tasks, so it must not sleep if it is needed after all.
+        let stands_by = self.engine.lock().stand_by(self.me);
+        stands_by && self.list.step_back(self.engine.work.board())
+    }
+
+    fn end_stint(&mut self, stint: &Stint) {
+        self.stride = stint.stride;
+        let short = self.list.tempo.is_short();
+        self.short = if short { self.short.saturating_add(stint.polls) } else { 0 };
+        if self.short >= SHORT_POLLS {
+            lookout::start(&self.engine);
+        }
+    }
+
+    /// Nothing is ready: takes new tasks, or sleeps, or leaves. None if there is something to do.
+    fn rest(&mut self, context: &Context<'_>) -> Option<Turn> {
+        match self.refill(context, Has::Waiting) {
+            Refill::Leave if self.leave() => return Some(Turn::Leave),
+            Refill::Idle if self.list.sleep(self.engine.work.board()) => return Some(Turn::Sleep),
+            Refill::Took => return None,
+            _ => {}
+        }
+        // Something has come meanwhile, so it is not idle.
+        self.refill(context, Has::Ready);
+        None
+    }
+
+    /// Polls a cell. If it has ended and is one of its own, it has still to leave the list.
+    fn poll(&mut self, cell: &Arc<dyn Runnable>) -> Option<u32> {
+        let polled =
+            cell::poll(cell, |panic| self.engine.hooks().tell_panic(panic.on(self.engine.name())));
+        match polled {
+            Polled::Waits => None,
+            Polled::Again => {
+                let header = cell.header();
+                if let Some(home) = header.home() {
+                    home.push_ready(header.index());
+                }
+                None
+            }
+            Polled::Ended(end) => {
+                self.note(end);
+                self.retire(cell)
+            }
+        }
+    }
+
+    /// Counts a task as ended.
+    fn note(&self, end: End) {
+        self.engine.count_driven(end);
+        if end == End::Completed {
+            self.serve_if_stuck();
+        }
+    }
+
+    /// This driver comes to the lock soon, if the next future does not keep it from that. If somebody
+    /// waits for the place that is free now, and nobody else is up to give it to him, it does so at once.
+    fn serve_if_stuck(&self) {
+        if self.list.others_sleep() && self.engine.is_wanted() {
+            let mut acts = Acts::default();
+            let mut crew = self.engine.lock();
+            crew.serve_waiters(&mut acts);
+            crew.call_for_help(&mut acts);
+            drop(crew);
+            self.engine.perform(acts);
+        }
+    }
+
+    fn retire(&self, cell: &Arc<dyn Runnable>) -> Option<u32> {
+        let header = cell.header();
+        let (home, index) = (header.home()?, header.index());
+        let own = header.is_at_home(&self.list);
+        if !own {
+            home.remove(cell);
+        }
+        own.then_some(index)
+    }
+
+    fn refill(&mut self, context: &Context<'_>, has: Has) -> Refill {
+        let mut acts = Acts::default();
+        let mut crew = self.engine.lock();
+        if std::mem::take(&mut self.unknown) {
+            crew.roster.introduce(self.me, context.waker().clone());
+        }
+        let room = (TASKS_PER_REFILL, &mut self.jobs);
+        let refill = crew.refill(self.me, has, room, &mut acts);
+        drop(crew);
+        self.engine.perform(acts);
+        self.begin_all();
+        refill
+    }
+
+    fn begin_all(&mut self) {
+        let mut jobs = std::mem::take(&mut self.jobs);
+        for job in jobs.drain(..) {
+            self.begin(job);
+        }
+        self.jobs = jobs;
+        if !self.fresh.is_empty() {
+            self.list.add(&mut self.fresh);
+        }
+    }
+
+    fn begin(&mut self, job: W::Job) {
+        match self.engine.begin(&self.list, job) {
+            Begin::Cell(cell) => self.fresh.push(cell),
+            Begin::Ended(end) => self.note(end),
+        }
+    }
+
+    /// The driver's last step, unless it is needed after all.
+    fn leave(&mut self) -> bool {
+        let has_thread = self.engine.work.board().is_apart();
+        if has_thread {
+            self.engine.hooks().tell_stop(&self.engine.thread_name(self.me), self.me);
+        }
+        self.gone = self.engine.leave(self.me, || self.list.leave());
+        if has_thread && !self.gone {
+            self.engine.hooks().tell_start(&self.engine.thread_name(self.me), self.me);
+        }
+        self.gone
+    }
+
+    /// Whatever ran the driver is no more: so are its tasks.
+    fn lose(&mut self) {
+        // First of all nobody is let in any more.
+        self.engine.close_for_good();
+        for cell in self.list.take_all() {
+            if cell::abandon(&cell) == End::Cancelled {
+                self.engine.count(End::Cancelled, Counts::Driver);
+            }
+        }
+        let mut acts = Acts::default();
+        let mut crew = self.engine.lock();
+        let jobs = crew.lose(self.me, &mut acts);
+        self.engine.drop_lost(crew, jobs, acts);
+    }
+}
+
+impl<W: Drives> Engine<W> {
+    /// Whether something stands in the line, or somebody waits for a place or the end. Only a hint.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.lane.hurry() || self.lane.tally().queued(self.lane.published()) > 0
+    }
+
+    /// Counts a task that a driver had as ended.
+    pub(crate) fn count_driven(self: &Arc<Self>, end: End) {
+        match end {
+            End::Completed => self.lane.end_driven(),
+            End::Panicked | End::Ghost | End::Cancelled => self.count(end, Counts::Driver),
+            // These have been counted.
+            End::Counted | End::CountedPanic => {}
+        }
+    }
+
+    /// Begins with a job for the driver with this list, and tells of a panic.
+    fn begin(self: &Arc<Self>, list: &Arc<List>, job: W::Job) -> Begin {
+        let mut begun = None;
+        let end =
+            self.hooks().run(self.name(), W::origin(&job), || match W::begin(self, list, job) {
+                Begin::Ended(end) => end,
+                Begin::Cell(cell) => {
+                    begun = Some(cell);
+                    End::Counted
+                }
+            });
+        begun.map_or(Begin::Ended(end), Begin::Cell)
+    }
+}
+
+impl<W: Drives> Drop for Driver<W> {
+    fn drop(&mut self) {
+        self.engine.work.board().end_work();
+        if !self.gone && !self.begun.drop_unnoticed() {
+            self.lose();
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;

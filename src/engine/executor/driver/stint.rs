@@ -1,0 +1,65 @@
+//! A driver's turn: how long it has been at it, and when it looks up.
+
+use std::time::{Duration, Instant};
+
+use super::POLLS_PER_REFILL;
+use crate::engine::executor::lookout::Tempo;
+use crate::engine::sync::now;
+
+/// So many short polls share what one is granted: to grant it costs a tenth of one.
+const POLLS_PER_BUDGET: usize = 8;
+
+/// What a driver does in one turn. Every so many polls, which is a stride, it looks at the line and at
+/// the clock. Where polls are long it does so after each one.
+pub(super) struct Stint {
+    pub(super) since: Instant,
+    /// As of the last stride.
+    pub(super) now: Instant,
+    pub(super) polls: usize,
+    pub(super) stride: usize,
+    /// The polls of this stride.
+    pub(super) strode: usize,
+}
+
+impl Stint {
+    pub(super) fn begin(stride: usize) -> Self {
+        let now = now();
+        Stint { since: now, now, polls: 0, stride, strode: 0 }
+    }
+
+    /// Whether the next poll is the first of those that share a budget.
+    pub(super) fn begins_budget(&self, short: bool) -> bool {
+        !short || self.strode.is_multiple_of(POLLS_PER_BUDGET)
+    }
+
+    /// One more poll. True at the end of a stride.
+    pub(super) fn has_polled(&mut self) -> bool {
+        self.strode += 1;
+        self.strode >= self.stride
+    }
+
+    /// At the end of a stride: whether the turn has taken long enough.
+    pub(super) fn is_over(&mut self, tempo: &Tempo, turn: Duration) -> bool {
+        self.now = now();
+        let time = self.now - self.since;
+        self.count(tempo);
+        tempo.note(self.polls, time);
+        let is_over = time >= turn;
+        self.stride = match is_over {
+            true => fits_into(turn, self.polls, time),
+            false => (2 * self.stride).min(POLLS_PER_REFILL),
+        };
+        is_over
+    }
+
+    pub(super) fn count(&mut self, tempo: &Tempo) {
+        tempo.count_polls(self.strode);
+        self.polls += std::mem::take(&mut self.strode);
+    }
+}
+
+/// How many polls fit into a turn if so many took that long: a stride should not be longer.
+pub(super) fn fits_into(turn: Duration, polls: usize, time: Duration) -> usize {
+    let fit = polls as u128 * turn.as_nanos() / time.as_nanos().max(1);
+    usize::try_from(fit).unwrap_or(usize::MAX).clamp(1, POLLS_PER_REFILL)
+}

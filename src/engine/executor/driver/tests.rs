@@ -1,0 +1,390 @@
+mod in_place;
+mod low;
+mod stint;
+
+use std::cell::Cell as Counter;
+use std::future::Future;
+use std::sync::Mutex;
+use std::task::{Poll, Waker};
+
+use super::*;
+use crate::engine::Patience;
+use crate::engine::executor::cell::Cell;
+use crate::engine::executor::lookout::Tempo;
+use crate::engine::scheduler::crew::Phase;
+use crate::engine::scheduler::ends::Ended;
+use crate::engine::scheduler::roster::Duty;
+use crate::engine::sync::atomic::{AtomicUsize, Ordering};
+use crate::engine::task::join::suspend_on;
+use crate::engine::tests::stubs::{Bell, ByHand, engine, engine_on, engine_with, errand, settings};
+
+fn driver(engine: &Arc<Engine<ByHand>>) -> Driver<ByHand> {
+    let me = engine.lock().roster.add(Duty::Called);
+    Driver::new(engine, me).0
+}
+
+/// Puts a future of so many steps into the line, and returns how many it has done. It wakes itself
+/// after each step but the last.
+fn push(engine: &Engine<ByHand>, last: usize) -> Arc<AtomicUsize> {
+    let done = Arc::new(AtomicUsize::new(0));
+    let steps = Arc::clone(&done);
+    let future = errand(move |context| {
+        if steps.fetch_add(1, Ordering::Relaxed) + 1 == last {
+            return Poll::Ready(End::Completed);
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    });
+    engine.lock().line.push(Cell::new(future));
+    done
+}
+
+fn turn(driver: &mut Driver<ByHand>) -> Turn {
+    driver.turn(&Context::from_waker(Waker::noop()), || ())
+}
+
+/// The times of a turn that is over when it looks at the clock.
+const AT_ONCE: (Duration, Duration) = (Duration::ZERO, Duration::ZERO);
+
+/// A turn that is over after so many polls.
+fn short_turn(driver: &mut Driver<ByHand>, polls: usize) -> Turn {
+    (driver.stride, driver.times) = (polls, AT_ONCE);
+    turn(driver)
+}
+
+#[test]
+fn a_turn_ends_when_its_time_is_over() {
+    let engine = engine(1, 1);
+    let (mut driver, done) = (driver(&engine), push(&engine, usize::MAX));
+    driver.times = AT_ONCE;
+    assert_eq!(turn(&mut driver), Turn::Yield);
+    assert_eq!(done.load(Ordering::Relaxed), POLLS_PER_REFILL, "it looks at the clock only then");
+    assert_eq!(driver.stride, 1, "a poll takes longer than this turn, so it looks after each one");
+    assert_eq!(short_turn(&mut driver, 3), Turn::Yield);
+    assert_eq!(done.load(Ordering::Relaxed), POLLS_PER_REFILL + 3);
+    assert_eq!(driver.stride, 1);
+    assert_eq!(engine.lock().roster.duty(driver.me), Duty::Engaged, "it has something to poll");
+}
+
+#[test]
+fn a_stride_is_longer_again_when_polls_are_short() {
+    let (mut stint, tempo) = (Stint::begin(1), Tempo::default());
+    let strides = [1, 2, 4, 8, 16, 32, 32];
+    for stride in strides {
+        assert!((1..stride).all(|_| !stint.has_polled()) && stint.has_polled());
+        assert!(!stint.is_over(&tempo, Duration::MAX));
+    }
+    assert_eq!(stint.polls, strides.iter().sum());
+}
+
+#[test]
+fn a_driver_steps_back_while_another_is_up_and_one_is_enough() {
+    let engine = engine(2, 10);
+    let (mut first, mut second) = (driver(&engine), driver(&engine));
+    let bell = Arc::new(Bell::default());
+    let waker = Waker::from(Arc::clone(&bell));
+    let done = push(&engine, usize::MAX);
+    assert_eq!(short_turn(&mut first, 1), Turn::Yield);
+    second.times = AT_ONCE;
+    assert_eq!(second.turn(&Context::from_waker(&waker), || ()), Turn::Yield, "it helps");
+    engine.let_one_drive(true);
+    let so_far = done.load(Ordering::Relaxed);
+    assert_eq!(second.turn(&Context::from_waker(&waker), || ()), Turn::Sleep);
+    assert_eq!(done.load(Ordering::Relaxed), so_far, "although there is something to poll");
+    push(&engine, 1);
+    assert_eq!(short_turn(&mut first, 1), Turn::Yield, "the other one is up");
+    assert_eq!(bell.rung(), 0, "nobody is called");
+    engine.let_one_drive(false);
+    assert_eq!(bell.rung(), 1, "everybody helps again");
+    assert_eq!(second.turn(&Context::from_waker(&waker), || ()), Turn::Yield);
+}
+
+#[test]
+fn a_driver_that_is_stuck_is_helped_by_one_that_has_enough_to_do() {
+    let engine = engine(2, 10);
+    let (mut stuck, mut busy) = (driver(&engine), driver(&engine));
+    let its = push(&engine, usize::MAX);
+    assert_eq!(short_turn(&mut stuck, 1), Turn::Yield);
+    busy.look_every = Duration::ZERO;
+    let own = push(&engine, usize::MAX);
+    assert_eq!(short_turn(&mut busy, 10), Turn::Yield, "it cannot know yet");
+    assert_eq!(short_turn(&mut busy, 10), Turn::Yield);
+    let so_far = its.load(Ordering::Relaxed);
+    assert_eq!(short_turn(&mut busy, 10), Turn::Yield);
+    assert_eq!(its.load(Ordering::Relaxed), so_far + 5, "every other poll");
+    assert!(own.load(Ordering::Relaxed) > 5);
+    drop((stuck, busy));
+}
+
+#[test]
+fn a_driver_with_a_thread_of_its_own_leaves_others_alone_until_everybody_helps() {
+    let engine = engine_on(Board::apart(2), 10);
+    let (mut first, mut second) = (driver(&engine), driver(&engine));
+    let its = push(&engine, usize::MAX);
+    assert_eq!(short_turn(&mut first, 1), Turn::Yield);
+    second.look_every = Duration::ZERO;
+    let own = push(&engine, usize::MAX);
+    engine.let_one_drive(true);
+    assert!(!engine.lock().one_drives, "both take tasks");
+    let so_far = its.load(Ordering::Relaxed);
+    (0..3).for_each(|_| assert_eq!(short_turn(&mut second, 10), Turn::Yield));
+    assert_eq!((its.load(Ordering::Relaxed), own.load(Ordering::Relaxed)), (so_far, 30));
+    assert!(!second.helps, "however long the other one has not moved");
+    engine.let_one_drive(false);
+    (0..3).for_each(|_| assert_eq!(short_turn(&mut second, 10), Turn::Yield));
+    assert!(its.load(Ordering::Relaxed) > so_far);
+    second.helps = true;
+    engine.let_one_drive(true);
+    assert_eq!(short_turn(&mut second, 10), Turn::Yield);
+    assert!(!second.helps, "not any more");
+    assert_eq!(second.time(), second.times.0, "it is alone with its timers");
+    drop((first, second));
+}
+
+#[test]
+fn a_driver_without_anything_of_its_own_sleeps_beside_others() {
+    let engine = engine_on(Board::apart(2), 10);
+    let (mut first, mut second) = (driver(&engine), driver(&engine));
+    push(&engine, usize::MAX);
+    assert_eq!(short_turn(&mut first, 1), Turn::Yield);
+    engine.let_one_drive(true);
+    assert_eq!(turn(&mut second), Turn::Sleep, "although the other one has something to poll");
+    push(&engine, usize::MAX);
+    assert_eq!(short_turn(&mut second, 1), Turn::Yield, "new tasks are for everybody");
+    drop((first, second));
+}
+
+#[test]
+fn whoever_waits_is_served_when_everybody_is_to_help() {
+    for board in [Board::new(2), Board::apart(2)] {
+        let engine = engine_on(board, 10);
+        let mut first = driver(&engine);
+        push(&engine, usize::MAX);
+        assert_eq!(short_turn(&mut first, 1), Turn::Yield);
+        let mut end = std::pin::pin!(engine.until(Ended::Tasks));
+        let mut has_ended =
+            || end.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready();
+        engine.let_one_drive(true);
+        assert!(!has_ended());
+        // As in a turn whose next poll takes long.
+        engine.lane.end_driven();
+        assert!(!has_ended(), "nobody has told");
+        engine.let_one_drive(false);
+        assert!(has_ended());
+        first.gone = true;
+    }
+}
+
+#[test]
+fn a_driver_does_not_step_back_if_it_is_needed() {
+    let engine = engine(2, 10);
+    let (mut first, mut second) = (driver(&engine), driver(&engine));
+    // A waker that is the same each time: it would not step back with one that is news.
+    let waker = Waker::from(Arc::new(Bell::default()));
+    let mut second_turn = || second.turn(&Context::from_waker(&waker), || ());
+    let done = push(&engine, 3);
+    assert_eq!(short_turn(&mut first, 1), Turn::Yield);
+    assert_eq!(second_turn(), Turn::Sleep, "it has polled the future to its end");
+    push(&engine, usize::MAX);
+    assert_eq!(short_turn(&mut first, 1), Turn::Yield);
+    engine.let_one_drive(true);
+    engine.lock().phase = Phase::Closed;
+    assert_eq!(second_turn(), Turn::Yield, "it may have to leave");
+    engine.lock().phase = Phase::Open;
+    assert_eq!(second_turn(), Turn::Sleep);
+    assert_eq!(done.load(Ordering::Relaxed), 3);
+    assert_eq!(short_turn(&mut first, 1), Turn::Yield, "it is the only one");
+    drop((first, second));
+}
+
+#[test]
+fn new_tasks_are_taken_in_the_middle_of_a_turn() {
+    let engine = engine(1, 10);
+    let (mut driver, old, polls) = (driver(&engine), push(&engine, 1000), Counter::new(0));
+    let begun = Arc::new(AtomicUsize::new(0));
+    driver.times = (Duration::MAX, Duration::MAX);
+    driver.turn(&Context::from_waker(Waker::noop()), || {
+        polls.set(polls.get() + 1);
+        if polls.get() == 2 {
+            let (old, begun) = (Arc::clone(&old), Arc::clone(&begun));
+            engine.lock().line.push(Cell::new(errand(move |_| {
+                begun.store(old.load(Ordering::Relaxed), Ordering::Relaxed);
+                Poll::Ready(End::Completed)
+            })));
+        }
+    });
+    let begun = begun.load(Ordering::Relaxed);
+    assert_eq!(begun, POLLS_PER_REFILL + 1, "behind the one that was ready before");
+}
+
+#[test]
+fn a_budget_is_given_back_before_the_next() {
+    struct Granted<'a>(&'a Counter<usize>);
+    impl Drop for Granted<'_> {
+        fn drop(&mut self) {
+            self.0.set(self.0.get() - 1);
+        }
+    }
+    let engine = engine(1, 10);
+    let (mut driver, done) = (driver(&engine), push(&engine, 100));
+    let (mut grants, out) = (Vec::new(), Counter::new(0));
+    driver.times = (Duration::MAX, Duration::MAX);
+    driver.turn(&Context::from_waker(Waker::noop()), || {
+        grants.push(done.load(Ordering::Relaxed));
+        out.set(out.get() + 1);
+        assert_eq!(out.get(), 1, "the last one is given back before");
+        Granted(&out)
+    });
+    assert_eq!((grants[0], out.get()), (0, 0));
+    assert!(grants.is_sorted() && grants.len() >= 13, "{grants:?}");
+}
+
+#[test]
+fn a_future_that_has_ended_leaves_the_list() {
+    let engine = engine(2, 10);
+    let (mut first, mut second) = (driver(&engine), driver(&engine));
+    push(&engine, 1);
+    push(&engine, 2);
+    assert_eq!(turn(&mut first), Turn::Sleep);
+    assert!(first.list.take_all().is_empty());
+    push(&engine, 1);
+    assert_eq!(short_turn(&mut first, 1), Turn::Yield);
+    assert!(first.list.take_all().is_empty(), "its turn ended with it");
+    push(&engine, 3);
+    assert_eq!(short_turn(&mut first, 1), Turn::Yield);
+    assert_eq!(turn(&mut second), Turn::Sleep);
+    assert!(first.list.take_all().is_empty(), "another driver has polled it");
+    assert_eq!(engine.lane.driven(), 0);
+}
+
+#[test]
+fn a_driver_that_leaves_has_no_place_in_the_crew() {
+    let engine = engine(1, 1);
+    let mut driver = driver(&engine);
+    engine.close();
+    assert_eq!(turn(&mut driver), Turn::Leave);
+    assert_eq!(engine.lock().roster.workers(), 0);
+    assert!(!engine.work().board().is_up());
+}
+
+#[test]
+fn a_place_is_given_away_at_once_if_somebody_sleeps_who_could_take_it() {
+    let engine = engine(2, 1);
+    let (mut first, mut second) = (driver(&engine), driver(&engine));
+    let bell = Arc::new(Bell::default());
+    assert_eq!(turn(&mut second), Turn::Sleep);
+    // From now on it is woken by something else.
+    let waker = Waker::from(Arc::clone(&bell));
+    assert_eq!(second.turn(&Context::from_waker(&waker), || ()), Turn::Sleep);
+    push(&engine, 1);
+    push(&engine, 1);
+    assert_eq!(short_turn(&mut first, 1), Turn::Yield);
+    assert_eq!(bell.rung(), 1, "the first driver might be stuck now");
+}
+
+#[test]
+#[cfg(feature = "tokio")]
+fn a_future_that_has_panicked_is_gone_and_says_where_it_was_submitted() {
+    use std::panic::Location;
+
+    use crate::async_pool::futures::Job;
+
+    let (here, owned) = (Location::caller(), Arc::new(()));
+    let inside = Arc::clone(&owned);
+    let future = async move {
+        let _inside = inside;
+        panic!("on purpose");
+    };
+    let Job::Bare(cell) = Job::bare(future, here) else { panic!("it has no handle") };
+    let mut origin = None;
+    let polled = cell::poll(&cell, |panic| {
+        origin = panic.submitted_at();
+        End::Panicked
+    });
+    assert_eq!(polled, Polled::Ended(End::Panicked));
+    assert_eq!((Arc::strong_count(&owned), origin), (1, Some(here)));
+}
+
+#[test]
+#[cfg(feature = "tokio")]
+fn as_many_tasks_are_offered_as_could_run_at_once() {
+    let engine = engine(1, 3);
+    let mut driver = driver(&engine);
+    let offer = |most| {
+        let mut made = 0;
+        let offered = engine.offer(most, || {
+            made += 1;
+            Cell::new(errand(|_| Poll::Pending)) as _
+        });
+        assert_eq!(made, offered, "no more are made than there is room for");
+        offered
+    };
+    assert_eq!(offer(1), 1);
+    assert_eq!(turn(&mut driver), Turn::Sleep);
+    assert_eq!(offer(9), 2, "one runs");
+    assert_eq!(offer(9), 0, "two are queued");
+    engine.resize(9);
+    // While one is made others may come in.
+    let others = || {
+        push(&engine, 1);
+        Cell::new(errand(|_| Poll::Pending)) as _
+    };
+    assert_eq!(engine.offer(6, others), 3);
+    assert_eq!(engine.lock().pending(), 10, "the last one had no room");
+    engine.resize(11);
+    engine.close();
+    assert_eq!(offer(1), 0, "the pool is closed");
+}
+
+#[test]
+fn a_driver_that_cannot_be_started_ahead_of_time_leaves_nothing_queued() {
+    let first: Arc<Mutex<Option<Driver<ByHand>>>> = Arc::default();
+    let (its_first, attempts) = (Arc::clone(&first), AtomicUsize::new(0));
+    let mut settings = settings(4);
+    settings.faults = Some(Arc::new(move || {
+        // The runtime ends while the second driver is started: the first one is gone, and this one fails.
+        let fails = attempts.fetch_add(1, Ordering::Relaxed) > 0;
+        if fails {
+            drop(its_first.lock().unwrap().take());
+        }
+        fails
+    }));
+    let engine = engine_with(Board::new(2), settings);
+    engine.prestart(1).unwrap();
+    let (driver, begun) = Driver::new(&engine, 0);
+    assert!(begun.rely());
+    *first.lock().unwrap() = Some(driver);
+    for _ in 0..3 {
+        let cell: Arc<dyn Runnable> = Cell::new(errand(|_| Poll::Pending));
+        assert!(engine.submit(cell, Patience::None).is_ok());
+    }
+    assert!(engine.prestart(2).is_err());
+    let stats = engine.stats();
+    assert_eq!((stats.queued, stats.cancelled, stats.workers), (0, 3, 0));
+    assert_eq!(engine.wait_until(Ended::Workers, None), Ok(()));
+}
+
+#[test]
+fn a_task_waits_while_it_is_suspended_on_a_handle_and_not_while_it_is_polled() {
+    let engine = engine(1, 1);
+    let mut driver = driver(&engine);
+    let (its, mut suspension, mut polls) = (Arc::clone(&engine), None, 0);
+    let future = errand(move |context| {
+        assert_eq!(its.lock().waiting_for_tasks(), 0, "it runs");
+        polls += 1;
+        match polls {
+            1 => drop(suspend_on(&mut suspension)),
+            2 => {}
+            3 => suspension = None,
+            _ => return Poll::Ready(End::Completed),
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    });
+    engine.lock().line.push(Cell::new(future));
+    let waiting = [(); 4].map(|()| {
+        short_turn(&mut driver, 1);
+        engine.lock().waiting_for_tasks()
+    });
+    assert_eq!(waiting, [1, 1, 0, 0], "until the handle is gone");
+}

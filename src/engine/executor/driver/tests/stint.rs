@@ -1,0 +1,234 @@
+//! What a driver counts, how long it works at a time, and whom it helps.
+
+use super::*;
+use crate::engine::executor::driver::stint::fits_into;
+
+/// How many polls a driver has told of.
+fn told(driver: &Driver<ByHand>) -> u64 {
+    let mut told = 0;
+    driver.list.tempo.has_not_moved(&mut told);
+    told
+}
+
+#[test]
+fn each_poll_is_told_when_a_turn_ends() {
+    let engine = engine(1, 10);
+    let mut driver = driver(&engine);
+    let own = push(&engine, 5);
+    assert_eq!(turn(&mut driver), Turn::Sleep);
+    assert_eq!((own.load(Ordering::Relaxed), told(&driver)), (5, 5));
+    push(&engine, usize::MAX);
+    assert_eq!(short_turn(&mut driver, 3), Turn::Yield);
+    assert_eq!(told(&driver), 8);
+    // A turn of two strides, of which the second is as long as the first.
+    (driver.stride, driver.times) = (1000, AT_ONCE);
+    let mut stint = Stint::begin(2);
+    stint.strode = 2;
+    assert!(!stint.is_over(&driver.list.tempo, Duration::MAX));
+    stint.strode = 4;
+    assert!(!stint.is_over(&driver.list.tempo, Duration::MAX));
+    assert_eq!((told(&driver), stint.polls, stint.strode), (14, 6, 0));
+}
+
+#[test]
+fn a_stint_notes_how_long_its_polls_took() {
+    let tempo = Tempo::default();
+    let mut stint = Stint::begin(1);
+    stint.since = stint.now.checked_sub(Duration::from_secs(1)).unwrap_or(stint.now);
+    let before = stint.now;
+    // So many that each of them was short, however long this test is held up.
+    stint.strode = 1_000_000_000;
+    assert!(stint.is_over(&tempo, Duration::ZERO));
+    assert!(stint.now >= before && tempo.is_short());
+}
+
+#[test]
+fn a_stride_is_no_longer_than_a_turn() {
+    let after = |turn, time| {
+        let mut stint = Stint::begin(POLLS_PER_REFILL);
+        stint.since = stint.now.checked_sub(time).expect("the clock has run for so long");
+        stint.strode = POLLS_PER_REFILL;
+        assert_eq!(stint.is_over(&Tempo::default(), turn), turn <= time);
+        stint.stride
+    };
+    let millis = Duration::from_millis;
+    assert_eq!(after(millis(1), millis(1_000)), 1, "a poll takes longer than a turn");
+    assert_eq!(after(millis(60_000), millis(1_000)), POLLS_PER_REFILL, "the turn is not over");
+    assert_eq!(fits_into(millis(10), 32, millis(40)), 8);
+    assert_eq!(fits_into(millis(10), 1000, millis(11)), POLLS_PER_REFILL);
+    assert_eq!(fits_into(millis(10), 1, Duration::ZERO), POLLS_PER_REFILL);
+}
+
+#[test]
+fn a_turn_is_longer_for_a_driver_that_drives_alone() {
+    let (single, two) = (engine(1, 1), engine(2, 1));
+    let (alone, beside) = (driver(&single), driver(&two));
+    assert_eq!((alone.time(), beside.time()), (TURN, SHORT_TURN));
+    two.let_one_drive(true);
+    assert_eq!(beside.time(), TURN);
+}
+
+#[test]
+fn a_lookout_comes_when_many_polls_in_a_row_were_short() {
+    let engine = engine(2, 1);
+    let mut driver = driver(&engine);
+    let stint = |polls| Stint { polls, stride: 7, ..Stint::begin(1) };
+    let watched = |engine: &Engine<ByHand>| engine.work().board().watched.load(Ordering::Relaxed);
+    driver.end_stint(&stint(SHORT_POLLS));
+    assert!(!watched(&engine), "nothing is known of them");
+    driver.list.tempo.note(1, Duration::from_micros(1));
+    driver.end_stint(&stint(SHORT_POLLS - 1));
+    (0..2).for_each(|_| driver.list.tempo.note(1, Duration::from_secs(1)));
+    driver.end_stint(&stint(1));
+    (0..100).for_each(|_| driver.list.tempo.note(1, Duration::from_micros(1)));
+    driver.end_stint(&stint(SHORT_POLLS - 1));
+    assert!(!watched(&engine), "long ones were among them");
+    assert_eq!(driver.stride, 7, "it goes on so in the next turn");
+    // While the lock is held, a lookout does not get further than its first look.
+    let crew = engine.lock();
+    driver.end_stint(&stint(1));
+    assert!(watched(&engine));
+    drop(crew);
+}
+
+#[test]
+fn a_driver_that_is_woken_by_something_else_tells_so_before_it_steps_back() {
+    let engine = engine(2, 10);
+    let (mut first, mut second) = (driver(&engine), driver(&engine));
+    push(&engine, usize::MAX);
+    assert_eq!(short_turn(&mut first, 1), Turn::Yield);
+    assert_eq!(short_turn(&mut second, 1), Turn::Yield);
+    engine.let_one_drive(true);
+    let bell = Arc::new(Bell::default());
+    let waker = Waker::from(Arc::clone(&bell));
+    let context = Context::from_waker(&waker);
+    assert_eq!(second.turn(&context, || ()), Turn::Yield);
+    assert_eq!(second.turn(&context, || ()), Turn::Sleep);
+    push(&engine, 1);
+    engine.let_one_drive(false);
+    assert!(bell.rung() > 0, "it is called for a new task");
+}
+
+#[test]
+fn a_driver_looks_around_after_a_while() {
+    let engine = engine(2, 10);
+    let mut driver = driver(&engine);
+    let (then, after) = (driver.looked, |micros| Duration::from_micros(micros));
+    assert_eq!(driver.look_every, LOOK_EVERY);
+    driver.look_around(then + after(999));
+    assert_eq!(driver.looked, then);
+    driver.look_around(then + after(1000));
+    assert_eq!(driver.looked, then + after(1000));
+    driver.look_around(then + after(2001));
+    assert_eq!(driver.looked, then + after(2001));
+}
+
+#[test]
+fn a_driver_helps_those_that_have_not_moved_and_have_something_to_do() {
+    let engine = engine(3, 10);
+    let mut driver = driver(&engine);
+    let board = Arc::clone(engine.work.board());
+    let moves = |other: usize| board.list(other).tempo.count_polls(1);
+    driver.look_every = Duration::ZERO;
+    let helps = |driver: &mut Driver<ByHand>| {
+        driver.look_around(now());
+        driver.helps
+    };
+    board.list(0).push_ready(0);
+    assert!(!helps(&mut driver), "nothing is ready but its own");
+    board.list(1).push_ready(0);
+    assert!(helps(&mut driver), "the first of them is stuck");
+    moves(1);
+    assert!(!helps(&mut driver), "it goes on");
+    board.list(2).push_ready(0);
+    assert!(helps(&mut driver), "both of them are stuck");
+    moves(1);
+    assert!(helps(&mut driver), "the second one is stuck");
+    moves(2);
+    assert!(helps(&mut driver), "the first one is stuck");
+    (1..3).for_each(moves);
+    assert!(!helps(&mut driver));
+}
+
+#[test]
+fn a_future_that_ends_leaves_the_list_of_a_driver_that_helps() {
+    let engine = engine(2, 10);
+    let (mut stuck, mut helper) = (driver(&engine), driver(&engine));
+    let its = push(&engine, usize::MAX);
+    assert_eq!(short_turn(&mut stuck, 1), Turn::Yield);
+    let own = push(&engine, 1);
+    helper.helps = true;
+    helper.looked = now() + Duration::from_secs(3600);
+    assert_eq!(short_turn(&mut helper, 3), Turn::Yield);
+    assert_eq!((its.load(Ordering::Relaxed), own.load(Ordering::Relaxed)), (3, 1));
+    assert!(helper.list.take_all().is_empty());
+}
+
+#[test]
+fn a_driver_that_is_called_takes_the_task_unless_one_is_enough() {
+    for one in [false, true] {
+        let engine = engine(2, 10);
+        let (stuck, mut called) = (driver(&engine), driver(&engine));
+        let waker = Waker::from(Arc::new(Bell::default()));
+        assert_eq!(called.turn(&Context::from_waker(&waker), || ()), Turn::Sleep);
+        engine.lock().roster.set(stuck.me, Duty::Engaged);
+        stuck.list.rise(&waker);
+        engine.let_one_drive(one);
+        let done = push(&engine, 1);
+        assert_eq!(called.turn(&Context::from_waker(&waker), || ()), Turn::Sleep);
+        assert_eq!(done.load(Ordering::Relaxed), usize::from(!one));
+    }
+}
+
+#[test]
+fn a_driver_that_is_called_back_is_up() {
+    let engine = engine(1, 1);
+    let mut driver = driver(&engine);
+    driver.list.rise(Waker::noop());
+    engine.lock().roster.set(driver.me, Duty::Leaving);
+    push(&engine, 1);
+    assert!(!driver.leave(), "nobody else takes the task");
+    assert!(engine.work().board().is_up());
+}
+
+#[test]
+fn eight_short_polls_share_a_budget_and_long_ones_have_one_each() {
+    let mut stint = Stint::begin(POLLS_PER_REFILL);
+    let mut begins = |short| {
+        let begins = stint.begins_budget(short);
+        stint.has_polled();
+        begins
+    };
+    let short: Vec<_> = (0..24).filter(|_| begins(true)).collect();
+    assert_eq!(short, [0, 8, 16]);
+    assert!((0..7).all(|_| begins(false)));
+}
+
+#[test]
+#[cfg(feature = "tokio")]
+fn what_is_polled_knows_of_the_last_stride_whether_polls_are_short() {
+    use crate::engine::executor::polling::polls_are_short;
+
+    let engine = engine(1, 10);
+    let mut driver = driver(&engine);
+    let (list, seen) = (Arc::clone(&driver.list), Arc::new(Mutex::new(Vec::new())));
+    let (its, mut polls) = (Arc::clone(&seen), 0);
+    let future = errand(move |context| {
+        polls += 1;
+        if polls == 1 {
+            // So short that what this driver will find does not make it long.
+            list.tempo.note(1, Duration::from_nanos(1));
+        }
+        its.lock().unwrap().push(polls_are_short());
+        if polls == POLLS_PER_REFILL + 1 {
+            return Poll::Ready(End::Completed);
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    });
+    engine.lock().line.push(Cell::new(future));
+    driver.times = (Duration::MAX, Duration::MAX);
+    assert_eq!(turn(&mut driver), Turn::Sleep);
+    let seen = seen.lock().unwrap();
+    assert_eq!(seen.iter().position(|short| *short), Some(POLLS_PER_REFILL));
+}

@@ -1,0 +1,162 @@
+//! The board: the lists of all drivers of a pool.
+
+use std::sync::Arc;
+
+use super::others::{ALL, EACH, ONE, Others};
+use super::{Inbox, List, Runnable, State};
+use crate::engine::executor::latch::Latch;
+#[cfg(feature = "tokio")]
+use crate::engine::executor::remains::Remains;
+use crate::engine::sync::Padded;
+use crate::engine::sync::atomic::{AtomicBool, Ordering};
+
+/// The lists of all drivers of a pool.
+pub(crate) struct Board {
+    lists: Vec<Arc<List>>,
+    pub(super) others: Arc<Others>,
+    /// There is a lookout.
+    pub(in crate::engine) watched: AtomicBool,
+}
+
+impl Board {
+    /// For drivers that share the threads and timers of a runtime.
+    pub(crate) fn new(drivers: usize) -> Self {
+        Board::with(drivers, Others::default())
+    }
+
+    /// For drivers each of which has a thread and timers of its own.
+    #[cfg(any(feature = "tokio", test))]
+    pub(crate) fn apart(drivers: usize) -> Self {
+        Board::with(drivers, Others { apart: true, ..Others::default() })
+    }
+
+    fn with(drivers: usize, others: Others) -> Self {
+        let others = Arc::new(others);
+        let list = |number| {
+            let state = Padded(Latch::new(State::default()));
+            let inbox = Padded(Latch::new(Inbox::default()));
+            let (called, awaits) = (AtomicBool::new(false), AtomicBool::new(false));
+            let (tempo, others) = (Padded::default(), Arc::clone(&others));
+            Arc::new(List { number, state, inbox, called, awaits, tempo, others })
+        };
+        let lists: Vec<Arc<List>> = (0..drivers).map(list).collect();
+        others.lists.get_or_init(|| lists.iter().map(Arc::downgrade).collect());
+        Board { lists, others, watched: AtomicBool::new(false) }
+    }
+
+    pub(crate) fn drivers(&self) -> usize {
+        self.lists.len()
+    }
+
+    pub(crate) fn list(&self, number: usize) -> &Arc<List> {
+        &self.lists[number]
+    }
+
+    /// Wakes every future.
+    pub(crate) fn wake_all(&self) {
+        for list in &self.lists {
+            let cells: Vec<_> = list.state.hold().cells.iter().flatten().cloned().collect();
+            cells.iter().for_each(|cell| cell.header().wake());
+        }
+    }
+
+    /// Whether each driver has a thread and timers of its own.
+    pub(crate) fn is_apart(&self) -> bool {
+        self.others.apart
+    }
+
+    /// Whether one driver is to do it all, or each its own. Otherwise everybody helps.
+    pub(crate) fn is_one(&self) -> bool {
+        self.others.who.load(Ordering::Relaxed) != ALL
+    }
+
+    /// Has one driver do it all from now on, or each its own; or has everybody help again.
+    pub(crate) fn set_one(&self, one: bool) {
+        let who = match (one, self.is_apart()) {
+            (false, _) => ALL,
+            (true, false) => ONE,
+            (true, true) => EACH,
+        };
+        self.others.who.store(who, Ordering::Relaxed);
+        if one {
+            return;
+        }
+        // First the word, then a look at every list, under its lock: whoever makes something ready or goes to
+        // sleep after that helps itself, and whoever has done so before is seen.
+        let ready: Vec<_> = self.lists.iter().filter(|list| list.has_ready()).collect();
+        ready.iter().for_each(|list| list.wake_or_call());
+    }
+
+    /// Wakes a driver that sleeps, whether or not there is something to poll. The runtime wakes a thread for the
+    /// driver, and that thread attends to timers and sockets afterwards.
+    pub(crate) fn wake_one(&self) {
+        self.others.call_one();
+    }
+
+    /// Whether a driver is alone with its timers: one is to be enough, or there is only one, or each has its own.
+    pub(crate) fn is_for_one(&self) -> bool {
+        self.lists.len() == 1 || self.is_apart() || self.is_left_to_one()
+    }
+
+    /// Whether one driver is enough, and there is a lookout.
+    pub(crate) fn is_left_to_one(&self) -> bool {
+        self.others.is_for_one()
+    }
+
+    /// How many drivers a runtime has.
+    pub(crate) fn at_work(&self) -> usize {
+        self.others.at_work.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn begin_work(&self) {
+        self.others.at_work.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn end_work(&self) {
+        self.others.at_work.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// What is left of ended futures.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn remains(&self) -> &Remains {
+        &self.others.remains
+    }
+
+    pub(crate) fn lists(&self) -> &[Arc<List>] {
+        &self.lists
+    }
+
+    /// Whether a driver is up.
+    pub(crate) fn is_up(&self) -> bool {
+        self.others.up.load(Ordering::Relaxed) > 0
+    }
+
+    pub(crate) fn has_ready(&self) -> bool {
+        self.lists.iter().any(|list| list.has_ready())
+    }
+
+    /// The driver with which new futures begin that `number` could begin with: another one, if each has a thread
+    /// of its own and that one has less than half as many.
+    pub(crate) fn neediest(&self, number: usize) -> usize {
+        if !self.is_apart() {
+            return number;
+        }
+        let emptiest = self.lists.iter().min_by_key(|list| list.count());
+        let needy = emptiest.filter(|list| 2 * list.count() < self.list(number).count());
+        needy.map_or(number, |list| list.number)
+    }
+
+    /// Takes a ready cell off the list of another driver than `number`.
+    pub(crate) fn steal(&self, number: usize) -> Option<Arc<dyn Runnable>> {
+        let count = self.lists.len();
+        (1..count).find_map(|step| self.lists[(number + step) % count].next(None))
+    }
+}
+
+impl Drop for Board {
+    fn drop(&mut self) {
+        // A cell holds its list, and the lists hold what is left of cells: neither would ever go. No driver
+        // is left that could bring more.
+        self.others.remains.free();
+    }
+}

@@ -1,0 +1,171 @@
+//! What drivers tell, and what the lookout sees of it.
+
+use std::sync::atomic::AtomicBool;
+
+use super::*;
+use crate::engine::executor::list::Board;
+use crate::engine::tests::stubs::engine_on;
+
+#[test]
+fn a_mean_follows_what_is_noted() {
+    let tempo = Tempo::default();
+    assert!(!tempo.is_short(), "nothing is known");
+    tempo.note(10, Duration::from_micros(5));
+    assert!(tempo.is_short(), "half a microsecond each");
+    tempo.note(1, Duration::from_millis(1));
+    assert!(tempo.is_short(), "once is no habit");
+    (0..2).for_each(|_| tempo.note(1, Duration::from_millis(1)));
+    assert!(!tempo.is_short());
+    (0..40).for_each(|_| tempo.note(10, Duration::from_micros(5)));
+    assert!(tempo.is_short());
+}
+
+#[test]
+fn what_is_new_counts_for_a_quarter() {
+    let tempo = Tempo::default();
+    tempo.note(10, Duration::from_micros(5));
+    assert_eq!(tempo.nanos.load(Ordering::Relaxed), 500);
+    tempo.note(1, Duration::from_nanos(3_500));
+    assert_eq!(tempo.nanos.load(Ordering::Relaxed), 1_250);
+    tempo.note(1, Duration::from_nanos(10_001));
+    assert_eq!(tempo.nanos.load(Ordering::Relaxed), 3_437, "at most eight times the mean");
+}
+
+#[test]
+fn a_mean_is_known_however_short_or_long_a_stride_is() {
+    let mean = |polls, time| {
+        let tempo = Tempo::default();
+        (0..2).for_each(|_| tempo.note(polls, time));
+        (tempo.nanos.load(Ordering::Relaxed), tempo.is_short())
+    };
+    assert_eq!(mean(10, Duration::from_nanos(9)), (1, true));
+    assert_eq!(mean(0, Duration::from_nanos(9)), (9, true), "as if it were one");
+    assert_eq!(mean(1, Duration::from_nanos((1 << 32) + 9)), (u32::MAX, false));
+}
+
+#[test]
+fn a_tempo_counts_polls_and_naps() {
+    let (tempo, mut seen) = (Tempo::default(), 0);
+    assert!(tempo.has_not_moved(&mut seen));
+    tempo.count_polls(3);
+    tempo.count_polls(4);
+    assert!(!tempo.has_not_moved(&mut seen));
+    assert!(tempo.has_not_moved(&mut seen), "not since then");
+    (0..2).for_each(|_| tempo.count_nap());
+    assert_eq!((seen, tempo.naps.load(Ordering::Relaxed)), (7, 2));
+}
+
+#[test]
+fn what_all_drivers_have_done_is_seen() {
+    let engine = engine(2, 10);
+    let board = Arc::clone(engine.work().board());
+    let [first, second] = [0, 1].map(|driver| &board.list(driver).tempo);
+    first.count_polls(3);
+    assert!(!engine.seen().short, "how long these took is unknown");
+    first.note(1, Duration::from_micros(1));
+    assert!(engine.seen().short, "the other one has not polled anything");
+    assert!(!engine.seen().tiny);
+    (0..40).for_each(|_| first.note(1, Duration::from_nanos(500)));
+    assert!(engine.seen().tiny, "the other one has not polled anything");
+    second.count_polls(4);
+    second.note(1, Duration::from_millis(1));
+    assert!(!engine.seen().short, "those of the other one were long");
+    assert!(!engine.seen().tiny);
+    first.count_polls(1);
+    let seen = engine.seen();
+    assert!(seen.short && seen.tiny, "that one has not polled anything since");
+    first.count_polls(1);
+    second.count_polls(1);
+    assert!(!engine.seen().short, "both have");
+    first.note(1, Duration::from_millis(1));
+    assert!(!engine.seen().short, "all were long");
+    first.count_nap();
+    (0..2).for_each(|_| second.count_nap());
+    let seen = engine.seen();
+    assert_eq!((seen.polls, seen.naps), (10, 3));
+}
+
+#[test]
+fn polls_that_others_may_have_slowed_down_are_perhaps_short() {
+    for (micros, short, perhaps) in [(1, true, true), (8, false, true), (20, false, false)] {
+        let engine = engine(2, 10);
+        let tempo = &engine.work().board().list(1).tempo;
+        tempo.count_polls(1);
+        tempo.note(1, Duration::from_micros(micros));
+        let seen = engine.seen();
+        assert_eq!((seen.short, seen.perhaps), (short, perhaps), "{micros} µs");
+    }
+}
+
+#[test]
+fn a_driver_is_seen_to_be_in_its_turn() {
+    let engine = engine(2, 10);
+    let me = engine.lock().roster.add(Duty::Called);
+    let mut driver = Driver::<ByHand>::new(&engine, me).0;
+    let (its, polled) = (Arc::downgrade(&engine), Arc::new(AtomicBool::new(false)));
+    let tells = Arc::clone(&polled);
+    engine.lock().line.push(Cell::new(errand(move |_| {
+        tells.store(its.upgrade().is_some_and(|engine| engine.seen().turns), Ordering::Relaxed);
+        Poll::Pending
+    })));
+    assert!(!engine.seen().turns);
+    assert_eq!(driver.turn(&Context::from_waker(Waker::noop()), || ()), Turn::Sleep);
+    assert!(polled.load(Ordering::Relaxed), "it was, when it polled");
+    assert!(!engine.seen().turns);
+}
+
+#[test]
+fn a_driver_that_goes_to_sleep_by_itself_is_seen_to_nap() {
+    let engine = engine(2, 10);
+    let board = Arc::clone(engine.work().board());
+    (0..2).for_each(|driver| assert!(board.list(driver).rise(Waker::noop())));
+    board.set_one(true);
+    assert!(board.list(0).step_back(&board));
+    assert_eq!(engine.seen().naps, 0, "it was sent to sleep");
+    assert!(board.list(1).sleep(&board));
+    assert_eq!(engine.seen().naps, 1);
+}
+
+#[test]
+fn drivers_are_behind_if_one_is_up_and_there_is_something_to_do() {
+    let engine = engine(2, 10);
+    let board = Arc::clone(engine.work().board());
+    board.list(0).rise(Waker::noop());
+    assert!(!engine.seen().behind);
+    engine.lock().line.push(Cell::new(errand(|_| Poll::Pending)));
+    assert!(engine.seen().behind, "a task is queued");
+    drop(engine.lock().line.pop());
+    assert!(!engine.seen().behind);
+    engine.lock().line.hurry(true);
+    assert!(engine.seen().behind, "somebody waits");
+    engine.lock().line.hurry(false);
+    board.list(1).push_ready(0);
+    assert!(engine.seen().behind, "a future is ready");
+    board.list(0).leave();
+    assert!(!engine.seen().behind, "whoever is woken now has not been stuck");
+}
+
+#[test]
+fn one_that_has_a_thread_of_its_own_is_stuck_if_it_leaves_what_is_ready() {
+    for (turns, most) in [(true, STILL_LOOKS), (false, RESTING_LOOKS)] {
+        let apart = engine_on(Board::apart(2), 10);
+        let board = Arc::clone(apart.work().board());
+        let (list, other) = (board.list(0), board.list(1));
+        list.tempo.set_turns(turns);
+        let stuck = || {
+            other.tempo.count_polls(1);
+            apart.seen().stuck
+        };
+        assert!((0..2 * most).all(|_| !stuck()), "nothing is ready");
+        list.push_ready(0);
+        assert!((1..most).all(|_| !stuck()) && stuck() && stuck());
+        list.tempo.count_polls(1);
+        assert!((0..most).all(|_| !stuck()) && stuck(), "it has moved, and it is counted anew");
+        list.next(None);
+        assert!(!stuck());
+        let shared = engine(2, 10);
+        shared.work().board().list(0).push_ready(0);
+        assert!((0..2 * most).all(|_| !shared.seen().stuck), "where one serves all lists");
+    }
+    assert!(engine_on(Board::apart(2), 10).seen().apart && !engine(2, 10).seen().apart);
+}

@@ -1,0 +1,14 @@
+//! Workers that are drivers: each polls many futures.
+
+#[cfg(feature = "tokio")]
+pub(crate) mod bare;
+pub(crate) mod cell;
+pub(crate) mod drive;
+pub(crate) mod driver;
+pub(crate) mod fetch;
+pub(crate) mod latch;
+pub(crate) mod list;
+pub(crate) mod lookout;
+pub(crate) mod polling;
+pub(crate) mod remains;
+pub(crate) mod watched;

@@ -1,0 +1,116 @@
+//! What is left of ended futures: the memory of their cells, which submitters free.
+//!
+//! A submitter gets memory, and a driver, on another core, would free it. Allocators have to lock for
+//! that, and then the two wait for each other in the middle of their work. So a driver leaves empty
+//! cells here, and whoever submits the next futures frees them: where it got them from.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::engine::executor::cell::Runnable;
+use crate::engine::sync::{Mutex, lock};
+
+/// So many are freed at a time.
+const SOME: usize = 32;
+/// If nobody submits anything, not more than this are kept.
+const MOST: usize = 4096;
+
+type Cells = Vec<Arc<dyn Runnable>>;
+
+/// See the module's first lines.
+#[derive(Default)]
+pub(crate) struct Remains {
+    cells: Mutex<Cells>,
+    /// Room for others, while those are freed that lay in it. So a driver makes none.
+    room: Mutex<Cells>,
+    /// How many there are. Only a hint.
+    count: AtomicUsize,
+}
+
+impl Remains {
+    /// Keeps a cell whose future is gone.
+    pub(crate) fn keep(&self, cell: Arc<dyn Runnable>) {
+        if cfg!(loom) {
+            return;
+        }
+        let mut cells = lock(&self.cells);
+        cells.push(cell);
+        self.count.store(cells.len(), Ordering::Relaxed);
+        let surplus = cells.len() > MOST;
+        drop(cells);
+        if surplus {
+            self.free();
+        }
+    }
+
+    /// Frees what is there, if that is worth the lock.
+    #[inline]
+    pub(crate) fn free_some(&self) {
+        if self.count.load(Ordering::Relaxed) >= SOME {
+            self.free();
+        }
+    }
+
+    /// Frees what is there.
+    pub(crate) fn free(&self) {
+        let room = std::mem::take(&mut *lock(&self.room));
+        let mut cells = self.swap(room);
+        cells.clear();
+        // If others free at the same time, one of them keeps his.
+        *lock(&self.room) = cells;
+    }
+
+    fn swap(&self, room: Cells) -> Cells {
+        let mut cells = lock(&self.cells);
+        self.count.store(0, Ordering::Relaxed);
+        std::mem::replace(&mut *cells, room)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::sync::Weak;
+    use std::task::Poll;
+
+    use super::*;
+    use crate::engine::executor::cell::Cell;
+    use crate::engine::task::run::End;
+    use crate::engine::tests::stubs::errand;
+
+    fn kept(remains: &Remains, count: usize) -> Vec<Weak<dyn Runnable>> {
+        let keep = |_| {
+            let cell: Arc<dyn Runnable> = Cell::new(errand(|_| Poll::Ready(End::Completed)));
+            let weak = Arc::downgrade(&cell);
+            remains.keep(cell);
+            weak
+        };
+        (0..count).map(keep).collect()
+    }
+
+    fn left(cells: &[Weak<dyn Runnable>]) -> usize {
+        cells.iter().filter(|cell| cell.strong_count() > 0).count()
+    }
+
+    #[test]
+    fn a_submitter_frees_what_is_worth_it() {
+        let remains = Remains::default();
+        let few = kept(&remains, SOME - 1);
+        remains.free_some();
+        assert_eq!(left(&few), SOME - 1);
+        let more = kept(&remains, 1);
+        remains.free_some();
+        assert_eq!(left(&few) + left(&more), 0);
+        assert!(lock(&remains.room).capacity() >= SOME, "the room for them is kept");
+        remains.free();
+        assert!(lock(&remains.cells).capacity() >= SOME, "and used again");
+    }
+
+    #[test]
+    fn not_more_than_so_many_are_kept() {
+        let remains = Remains::default();
+        let cells = kept(&remains, MOST + 10);
+        assert_eq!(left(&cells), 9);
+        remains.free();
+        assert_eq!(left(&cells), 0);
+    }
+}

@@ -1,0 +1,140 @@
+//! What a cell holds: a user's future, and the parcel that its outcome goes to, if it has a handle.
+
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use pin_project_lite::pin_project;
+
+use crate::engine::executor::cell::Errand;
+use crate::engine::task::current::{Stoppable, as_current};
+use crate::engine::task::handle::{Parcel, Unpack};
+use crate::engine::task::run::{End, contain};
+use crate::error::{JoinError, TaskPanic};
+
+pin_project! {
+    /// A future that tells its parcel how it ended, also if it is dropped before.
+    pub(crate) struct Watched<W, P, F>
+    where
+        W: Unpack<P, F::Output>,
+        P: Send,
+        P: 'static,
+        F: Future,
+        F::Output: Send,
+        F::Output: 'static,
+    {
+        // None when it is over.
+        #[pin]
+        future: Option<F>,
+        parcel: Option<Arc<Parcel<W, P, F::Output>>>,
+        origin: &'static Location<'static>,
+    }
+
+    impl<W, P, F> PinnedDrop for Watched<W, P, F>
+    where
+        W: Unpack<P, F::Output>,
+        P: Send,
+        P: 'static,
+        F: Future,
+        F::Output: Send,
+        F::Output: 'static,
+    {
+        fn drop(this: Pin<&mut Self>) {
+            // Nothing of it has run, or it was dropped where it stood.
+            if this.future.is_some() {
+                let _: End = this.stop();
+            }
+        }
+    }
+}
+
+impl<W, P, F> Watched<W, P, F>
+where
+    W: Unpack<P, F::Output>,
+    P: Send + 'static,
+    F: Future,
+    F::Output: Send + 'static,
+{
+    pub(crate) fn new(
+        future: F,
+        parcel: Option<Arc<Parcel<W, P, F::Output>>>,
+        origin: &'static Location<'static>,
+    ) -> Self {
+        Watched { future: Some(future), parcel, origin }
+    }
+
+    /// Takes the future out of one that has never been polled.
+    pub(crate) fn into_future(mut self) -> Option<F> {
+        self.future.take()
+    }
+
+    /// Drops the future, and says so.
+    fn stop(self: Pin<&mut Self>) -> End {
+        let mut this = self.project();
+        contain(|| this.future.set(None));
+        match this.parcel.take() {
+            Some(parcel) => parcel.end_driven(Err(JoinError::Cancelled)),
+            None => End::Cancelled,
+        }
+    }
+}
+
+impl<W, P, F> Future for Watched<W, P, F>
+where
+    W: Unpack<P, F::Output>,
+    P: Send + 'static,
+    F: Future,
+    F::Output: Send + 'static,
+{
+    type Output = End;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<End> {
+        if self.parcel.as_ref().is_some_and(|parcel| !parcel.drive(context.waker())) {
+            return Poll::Ready(self.stop());
+        }
+        let mut this = self.project();
+        let Some(future) = this.future.as_mut().as_pin_mut() else {
+            return Poll::Ready(End::Counted);
+        };
+        let Some(parcel) = this.parcel else {
+            let Poll::Ready(value) = future.poll(context) else { return Poll::Pending };
+            this.future.set(None);
+            drop(value);
+            return Poll::Ready(End::Completed);
+        };
+        let current = Arc::clone(parcel) as Arc<dyn Stoppable>;
+        let polled =
+            as_current(Some(current), || catch_unwind(AssertUnwindSafe(|| future.poll(context))));
+        let caught = |payload| TaskPanic::caught(payload, Some(this.origin));
+        let outcome = match polled {
+            Ok(Poll::Pending) => return Poll::Pending,
+            Ok(Poll::Ready(value)) => Ok(value),
+            Err(payload) => Err(caught(payload)),
+        };
+        // What it owns is gone before the outcome shows.
+        let dropped = catch_unwind(AssertUnwindSafe(|| this.future.set(None))).map_err(caught);
+        let outcome = parcel.after_drop(outcome, dropped).map_err(JoinError::Panicked);
+        let end = parcel.end_driven(outcome);
+        // If nobody wants the outcome it is dropped here, and may panic; the task is counted already.
+        contain(|| *this.parcel = None);
+        Poll::Ready(end)
+    }
+}
+
+impl<W, P, F> Errand for Watched<W, P, F>
+where
+    W: Unpack<P, F::Output>,
+    P: Send + 'static,
+    F: Future + Send,
+    F::Output: Send + 'static,
+{
+    fn origin(&self) -> Option<&'static Location<'static>> {
+        Some(self.origin)
+    }
+
+    fn end_by_drop(&self) -> End {
+        if self.parcel.is_some() { End::Counted } else { End::Cancelled }
+    }
+}

@@ -1,0 +1,135 @@
+//! A block of the line: a few cells in a row, each filled once and emptied once.
+//!
+//! The only unsafe code of the line. A block does not know which of its cells are full: the line
+//! counts tickets, and a ticket gives the right to one cell. See [`Block::fill`] and
+//! [`Block::empty`] for the two duties that follow.
+
+use std::mem::MaybeUninit;
+
+use crate::engine::sync::{Arc, Place};
+
+/// How many cells a block has. A worker on the lane asks the lock for its next block once per so
+/// many tasks; models use the smallest number that has a next cell.
+pub(crate) const CELLS: usize = if cfg!(loom) { 2 } else { 256 };
+
+/// The least that the system hands out, on most machines.
+const PAGE: usize = 4096;
+
+/// [`CELLS`] places for jobs. Aligned so that a cell of 64 bytes is one cache line.
+#[repr(align(64))]
+pub(crate) struct Block<J> {
+    cells: [Place<MaybeUninit<J>>; CELLS],
+}
+
+/// Blocks that somebody has made for a line.
+pub(crate) type Blocks<J> = Vec<Arc<Block<J>>>;
+
+// SAFETY: a job is moved in by one thread and out by another, so it must be `Send`. Nobody ever
+// holds a reference to a job inside a block, so it need not be `Sync`.
+unsafe impl<J: Send> Sync for Block<J> {}
+
+// SAFETY: as above: a block carries jobs and nothing else.
+unsafe impl<J: Send> Send for Block<J> {}
+
+impl<J> Block<J> {
+    /// It is made where it stays: with large jobs it does not fit onto a stack.
+    #[cfg(not(loom))]
+    pub(crate) fn new() -> Arc<Self> {
+        // SAFETY: it consists of `MaybeUninit`s in cells, which need no value.
+        unsafe { Arc::new_uninit().assume_init() }
+    }
+
+    #[cfg(loom)]
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Block { cells: std::array::from_fn(|_| Place::new(MaybeUninit::uninit())) })
+    }
+
+    /// As [`Block::new`], on pages that the system has handed out: that happens when they are first written
+    /// to, and takes as long as dozens of short tasks.
+    pub(crate) fn on_pages() -> Arc<Self> {
+        let mut block = Block::new();
+        let per_page = (PAGE / size_of::<J>().max(1)).max(1);
+        let own = Arc::get_mut(&mut block).into_iter().flat_map(|block| &mut block.cells);
+        own.step_by(per_page).for_each(|cell| *cell = Place::new(MaybeUninit::zeroed()));
+        block
+    }
+
+    /// Moves a job into a cell.
+    ///
+    /// # Safety
+    ///
+    /// The cell is empty, and no other thread touches it until it is told, by something that
+    /// synchronises, that the cell is full.
+    pub(crate) unsafe fn fill(&self, cell: usize, job: J) {
+        self.cells[cell].with_mut(|place| {
+            // SAFETY: the caller has this cell to itself, so the pointer is valid and unshared;
+            // writing a `MaybeUninit` drops nothing.
+            unsafe { place.write(MaybeUninit::new(job)) };
+        });
+    }
+
+    /// Moves the job out of a cell.
+    ///
+    /// # Safety
+    ///
+    /// The cell was filled, the filling happened before this call, and this is the only call for
+    /// that filling.
+    pub(crate) unsafe fn empty(&self, cell: usize) -> J {
+        self.cells[cell].with_mut(|place| {
+            // SAFETY: the caller has this cell to itself, so the pointer is valid to read.
+            let job = unsafe { place.read() };
+            // SAFETY: the cell was filled and is emptied once, so the job is there and ours.
+            unsafe { job.assume_init() }
+        })
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_filled_in_comes_out_once() {
+        let block = Block::new();
+        for cell in 0..CELLS {
+            // SAFETY: the cells are empty, and this is the only thread.
+            unsafe { block.fill(cell, vec![cell; 3]) };
+        }
+        std::thread::scope(|scope| {
+            let block = &block;
+            for cell in 0..CELLS {
+                // SAFETY: the cell was filled before this thread was started, and only this one
+                // empties it.
+                scope.spawn(move || assert_eq!(unsafe { block.empty(cell) }, vec![cell; 3]));
+            }
+        });
+    }
+
+    #[test]
+    fn a_block_on_pages_is_like_any_other() {
+        fn holds<J: Send + PartialEq + std::fmt::Debug>(job: impl Fn() -> J) {
+            let block = Block::on_pages();
+            for cell in [0, 1, CELLS - 1] {
+                // SAFETY: the cell is empty, and this is the only thread.
+                unsafe { block.fill(cell, job()) };
+                // SAFETY: the cell was filled on the line above, and is emptied once.
+                assert_eq!(unsafe { block.empty(cell) }, job());
+            }
+        }
+        holds(|| ());
+        holds(|| Box::new(7));
+        holds(|| [7_u64; 8]);
+        holds(|| [7_u8; PAGE + 1]);
+    }
+
+    #[test]
+    fn a_cell_can_be_used_again() {
+        let block = Block::new();
+        for round in 0..3 {
+            // SAFETY: the cell is empty, and this is the only thread.
+            unsafe { block.fill(0, Box::new(round)) };
+            // SAFETY: the cell was filled on the line above, and is emptied once.
+            assert_eq!(*unsafe { block.empty(0) }, round);
+        }
+    }
+}

@@ -1,0 +1,363 @@
+//! The line: tasks in the order they were accepted, in blocks that are used again.
+//!
+//! A task's ticket is its number in the line. The tickets `base..` of the first block, and so on
+//! block after block, say where it stands; how many have been taken is counted in the [`Lane`].
+
+use std::collections::VecDeque;
+
+use crate::engine::queue::block::{Block, Blocks, CELLS};
+use crate::engine::queue::lane::{Claim, Lane, Tally};
+use crate::engine::sync::Arc;
+
+/// How many empty blocks are kept for later, at least, and at most if the pool reserved no more.
+const SPARE_BLOCKS: usize = 4;
+const MOST_SPARE_BLOCKS: usize = 16;
+
+/// The part of the line that lives under the lock.
+pub(crate) struct Line<J> {
+    lane: Arc<Lane>,
+    /// From the block with the next ticket to the one being filled.
+    blocks: VecDeque<Arc<Block<J>>>,
+    /// The ticket of the first cell of the first block.
+    base: u64,
+    published: u64,
+    spare: Blocks<J>,
+    spare_limit: usize,
+}
+
+/// What a worker on the lane holds: a block whose cells it may claim.
+pub(crate) struct Stretch<J> {
+    block: Arc<Block<J>>,
+    base: u64,
+    filled: usize,
+}
+
+impl<J> Line<J> {
+    pub(crate) fn new(lane: Arc<Lane>) -> Self {
+        Line {
+            lane,
+            blocks: VecDeque::new(),
+            base: 0,
+            published: 0,
+            spare: Vec::new(),
+            spare_limit: SPARE_BLOCKS,
+        }
+    }
+
+    /// Keeps room for about `tasks` tasks once it has been made: where submitters make it and workers give
+    /// it up, they wait for each other at the allocator.
+    pub(crate) fn keep_room(&mut self, tasks: usize) {
+        self.spare_limit = (tasks / CELLS + 1).clamp(SPARE_BLOCKS, MOST_SPARE_BLOCKS);
+    }
+
+    /// Makes room for `tasks` tasks now, and keeps it.
+    pub(crate) fn reserve(&mut self, tasks: usize) {
+        // One block more than fits: the first and the last one may be used in part.
+        let blocks = tasks.div_ceil(CELLS) + 1;
+        self.spare_limit = self.spare_limit.max(blocks);
+        self.blocks.reserve(blocks);
+        while self.blocks.len() + self.spare.len() < blocks {
+            self.spare.push(Block::new());
+        }
+    }
+
+    /// How many empty blocks are kept.
+    pub(crate) fn spare(&self) -> usize {
+        self.spare.len()
+    }
+
+    /// Takes empty blocks that somebody has prepared.
+    pub(crate) fn add_spare(&mut self, blocks: Blocks<J>) {
+        self.spare.extend(blocks);
+    }
+
+    /// Lets go of empty blocks that are more than are kept.
+    pub(crate) fn drop_surplus(&mut self) {
+        self.spare.truncate(self.spare_limit);
+    }
+
+    /// How many tasks have ever been accepted.
+    pub(crate) fn published(&self) -> u64 {
+        self.published
+    }
+
+    pub(crate) fn tally(&self) -> Tally {
+        self.lane.tally()
+    }
+
+    pub(crate) fn queued(&self) -> usize {
+        self.tally().queued(self.published)
+    }
+
+    pub(crate) fn push(&mut self, job: J) {
+        let place = self.published - self.base;
+        let (block, cell) = (place as usize / CELLS, place as usize % CELLS);
+        if block == self.blocks.len() {
+            self.add_block();
+        }
+        // SAFETY: the ticket `published` is new, so its cell is empty: a block is used again only
+        // when all its cells have been emptied. Nobody touches the cell before `publish`.
+        unsafe { self.blocks[block].fill(cell, job) };
+        self.published += 1;
+        self.lane.publish(self.published);
+    }
+
+    /// Takes the first task of the line. Seals the lane.
+    pub(crate) fn pop(&mut self) -> Option<J> {
+        let job = self.take_sealed(true)?;
+        self.drop_spent();
+        Some(job)
+    }
+
+    /// How many tasks drivers run.
+    pub(crate) fn driven(&self) -> usize {
+        self.lane.driven()
+    }
+
+    #[cfg(any(feature = "tokio", all(test, loom)))]
+    pub(crate) fn begin_driven(&self, tasks: usize) {
+        self.lane.begin_driven(tasks);
+    }
+
+    pub(crate) fn end_driven(&self) {
+        self.lane.end_driven();
+    }
+
+    #[cfg(any(feature = "tokio", all(test, loom)))]
+    /// Takes the first task, which is counted elsewhere. Seals the lane.
+    pub(crate) fn pop_driven(&mut self) -> Option<J> {
+        let job = self.take_sealed(false)?;
+        self.drop_spent();
+        Some(job)
+    }
+
+    #[cfg(any(feature = "tokio", all(test, loom)))]
+    /// Takes up to `most` tasks, which are counted elsewhere. Seals the lane.
+    pub(crate) fn pop_some(&mut self, most: usize, into: &mut Vec<J>) {
+        into.extend((0..most).map_while(|_| self.take_sealed(false)));
+        self.drop_spent();
+    }
+
+    #[cfg(any(feature = "tokio", all(test, loom)))]
+    /// Counts so many tasks as accepted and taken, which do not stand in the line, because nobody does. Seals
+    /// the lane. Only where nobody holds a stretch.
+    pub(crate) fn pass(&mut self, tasks: usize) {
+        self.lane.seal();
+        debug_assert_eq!(self.queued(), 0, "nobody is passed by");
+        self.published += tasks as u64;
+        self.lane.publish(self.published);
+        self.lane.take(tasks as u64, false);
+        // All cells of all blocks are empty, so the first one can be used from its beginning.
+        self.base = self.published;
+    }
+
+    /// Takes everything that stands in the line. Seals the lane.
+    pub(crate) fn take_all(&mut self) -> Vec<J> {
+        let mut jobs = Vec::with_capacity(self.queued());
+        while let Some(job) = self.take_sealed(false) {
+            jobs.push(job);
+            self.drop_spent();
+        }
+        jobs
+    }
+
+    /// Opens the lane, takes the first task and gives out the block that it was in.
+    pub(crate) fn open(&mut self) -> Option<(J, Stretch<J>)> {
+        self.drop_spent();
+        let block = Arc::clone(self.blocks.front()?);
+        self.lane.open();
+        let mut stretch = Stretch { block, base: self.base, filled: 0 };
+        match stretch.next(&self.lane, false) {
+            Ok(job) => Some((job, stretch)),
+            Err(_) => {
+                self.give_back(stretch);
+                None
+            }
+        }
+    }
+
+    pub(crate) fn seal(&self) {
+        self.lane.seal();
+    }
+
+    /// Tells workers on the lane whether somebody waits for them to be through.
+    pub(crate) fn hurry(&self, hurry: bool) {
+        self.lane.set_hurry(hurry);
+    }
+
+    /// Counts a task as ended.
+    pub(crate) fn end(&self) {
+        self.lane.end_locked();
+    }
+
+    /// Takes back what [`Line::open`] gave out.
+    pub(crate) fn give_back(&mut self, stretch: Stretch<J>) {
+        self.drop_spent();
+        self.keep(stretch.block);
+    }
+
+    fn take_sealed(&mut self, begin: bool) -> Option<J> {
+        self.lane.seal();
+        let queued = self.queued();
+        if queued == 0 {
+            return None;
+        }
+        let place = self.published - self.base - queued as u64;
+        let (block, cell) = (place as usize / CELLS, place as usize % CELLS);
+        self.lane.take(1, begin);
+        // SAFETY: the lane is sealed, so the tickets from `published - queued` on are ours to give
+        // out, and the count taken just now keeps everybody else off this one. It was filled
+        // under the lock that we hold.
+        Some(unsafe { self.blocks[block].empty(cell) })
+    }
+
+    /// Lets go of the blocks of which every ticket has been taken.
+    fn drop_spent(&mut self) {
+        let taken = self.published - self.queued() as u64;
+        while taken - self.base >= CELLS as u64 {
+            let Some(block) = self.blocks.pop_front() else {
+                return;
+            };
+            self.base += CELLS as u64;
+            self.keep(block);
+        }
+    }
+
+    /// Keeps a block for later if nobody else holds it. Who holds it last brings it here.
+    fn keep(&mut self, mut block: Arc<Block<J>>) {
+        if self.spare.len() < self.spare_limit && Arc::get_mut(&mut block).is_some() {
+            self.spare.push(block);
+        }
+    }
+
+    fn add_block(&mut self) {
+        let block = self.spare.pop().unwrap_or_else(Block::new);
+        self.blocks.push_back(block);
+    }
+}
+
+impl<J> Drop for Line<J> {
+    fn drop(&mut self) {
+        drop(self.take_all());
+    }
+}
+
+impl<J> Stretch<J> {
+    /// Takes the next task off the lane; `ending` as in [`Lane::claim`].
+    pub(crate) fn next(&mut self, lane: &Lane, ending: bool) -> Result<J, Claim> {
+        match lane.claim(self.base, &mut self.filled, ending) {
+            // SAFETY: the claim gave this cell to us alone, and it lies below `filled`, which was
+            // read from `published` with Acquire. The block is not used again while we hold it.
+            Claim::Cell(cell) => Ok(unsafe { self.block.empty(cell) }),
+            other => Err(other),
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn line<J>(jobs: impl IntoIterator<Item = J>) -> Line<J> {
+        let mut line = Line::new(Arc::new(Lane::new()));
+        jobs.into_iter().for_each(|job| line.push(job));
+        line
+    }
+
+    #[test]
+    fn tasks_come_in_their_order_over_many_blocks() {
+        let mut line = line(0..CELLS / 2);
+        for next in 0..3 * CELLS {
+            line.push(next + CELLS / 2);
+            assert_eq!(line.pop(), Some(next));
+            line.end();
+        }
+        let mut some = Vec::new();
+        line.pop_some(2, &mut some);
+        assert_eq!(some, [3 * CELLS, 3 * CELLS + 1]);
+        assert_eq!(line.take_all().len(), CELLS / 2 - 2);
+        assert!(line.pop().is_none());
+    }
+
+    #[test]
+    fn tasks_pass_an_empty_line_and_are_counted_there() {
+        let mut line = line(0..CELLS + 2);
+        for (passed, left) in [(1, 0), (3 * CELLS, 5), (0, 0), (CELLS - 1, 2 * CELLS)] {
+            let before = line.published();
+            line.take_all();
+            line.pass(passed);
+            assert_eq!((line.published() - before, line.queued()), (passed as u64, 0));
+            assert!(line.pop().is_none() && line.tally().is_sealed());
+            (0..left).for_each(|job| line.push(job));
+            assert_eq!(line.take_all(), (0..left).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn a_block_is_let_go_when_the_last_of_its_tasks_is_taken() {
+        let mut line = line(0..2 * CELLS + 1);
+        for next in 0..2 * CELLS {
+            assert_eq!(line.pop_driven(), Some(next));
+        }
+        assert_eq!((line.blocks.len(), line.spare.len()), (1, 2));
+    }
+
+    #[test]
+    fn a_few_empty_blocks_are_kept() {
+        let mut line = line(0..(SPARE_BLOCKS + 2) * CELLS);
+        assert_eq!(line.take_all().len(), (SPARE_BLOCKS + 2) * CELLS);
+        assert_eq!(line.spare.len(), SPARE_BLOCKS);
+    }
+
+    #[test]
+    fn blocks_that_were_prepared_are_used_and_the_surplus_is_let_go() {
+        let mut line = line([]);
+        line.add_spare((0..SPARE_BLOCKS + 3).map(|_| Block::on_pages()).collect());
+        (0..2 * CELLS).for_each(|job| line.push(job));
+        assert_eq!(line.spare(), SPARE_BLOCKS + 1);
+        line.drop_surplus();
+        assert_eq!(line.spare(), SPARE_BLOCKS);
+        assert_eq!(line.take_all(), (0..2 * CELLS).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn as_many_empty_blocks_are_kept_as_a_full_queue_needs_within_bounds() {
+        let kept = |queue| {
+            let mut line = line(0..(MOST_SPARE_BLOCKS + 2) * CELLS);
+            line.keep_room(queue);
+            line.take_all();
+            line.spare.len()
+        };
+        assert_eq!((kept(0), kept(4 * CELLS), kept(usize::MAX)), (4, 5, 16));
+    }
+
+    #[test]
+    fn what_is_reserved_is_there_and_kept() {
+        let mut line = line([0]);
+        line.reserve(10 * CELLS);
+        assert_eq!((line.blocks.len(), line.spare.len()), (1, 10));
+        (0..11 * CELLS).for_each(|job| line.push(job));
+        line.take_all();
+        assert_eq!(line.spare.len(), 11);
+    }
+
+    #[test]
+    fn a_block_is_used_again_only_when_nobody_holds_it() {
+        let mut line = line(0..CELLS);
+        let Some((0, stretch)) = line.open() else { panic!("there was a task") };
+        assert!(!line.tally().is_sealed());
+        line.seal();
+        assert!(line.tally().is_sealed());
+        assert_eq!(line.take_all().len(), CELLS - 1);
+        assert!(line.spare.is_empty());
+        line.give_back(stretch);
+        assert_eq!(line.spare.len(), 1);
+    }
+
+    #[test]
+    fn what_stands_in_the_line_is_dropped_with_it() {
+        let token = Arc::new(());
+        drop(line((0..3).map(|_| Arc::clone(&token))));
+        assert_eq!(Arc::strong_count(&token), 1);
+    }
+}

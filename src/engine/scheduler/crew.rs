@@ -1,0 +1,424 @@
+//! The crew: the line and its workers, and every decision about them, under one lock.
+//!
+//! Decide inside, act outside: what a decision asks for (wake this thread, start a worker) is
+//! returned as [`Acts`] and carried out after the lock is free.
+
+use std::sync::{Arc, Weak};
+use std::task::Waker;
+use std::time::{Duration, Instant};
+
+use crate::engine::queue::block::Blocks;
+use crate::engine::queue::lane::MOST_BUSY;
+use crate::engine::queue::line::{Line, Stretch};
+use crate::engine::scheduler::books::Books;
+use crate::engine::scheduler::gate::Gate;
+use crate::engine::scheduler::growth::ByLoad;
+use crate::engine::scheduler::idle::Doze;
+use crate::engine::scheduler::lend::{Lending, Release};
+use crate::engine::scheduler::pace::Pace;
+use crate::engine::scheduler::roster::{Duty, Roster};
+use crate::engine::task::run::End;
+use crate::engine::threads::spin::Spin;
+use crate::engine::wait::Waiter;
+use crate::engine::wait_list::WaitList;
+use crate::error::Refused;
+
+/// What the lock guards. The invariants are numbered in the engine's README.
+pub(crate) struct Crew<J> {
+    pub(crate) line: Line<J>,
+    pub(crate) gate: Gate<J>,
+    pub(crate) roster: Roster,
+    pub(crate) pace: Pace,
+    pub(crate) limits: Limits,
+    pub(crate) phase: Phase,
+    pub(crate) books: Books,
+    /// The places of tasks that wait for others.
+    pub(crate) lending: Lending<J>,
+    /// Waiting until no task is left, and until no worker is left.
+    pub(crate) idlers: WaitList<Arc<Waiter>>,
+    pub(crate) drainers: WaitList<Arc<Waiter>>,
+    /// Told when the pool is closed.
+    pub(crate) close_listeners: WaitList<Weak<dyn CloseListener>>,
+    /// Whether workers spin before they go idle.
+    pub(crate) spin: Spin,
+    pub(crate) doze: Doze,
+    pub(crate) no_start_before: Option<Instant>,
+    /// How many workers are still to go because the load is low.
+    pub(crate) retiring: usize,
+    /// Drivers only: one of them does it all, and a lookout sees to it that it is not stuck.
+    pub(crate) one_drives: bool,
+}
+
+/// Whether the pool accepts tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    Open,
+    /// It was closed, and can be opened again.
+    Closed,
+    /// The runtime of its drivers has shut down: it is closed for good.
+    RuntimeGone,
+}
+
+/// Is told when a pool is closed, after the lock is free.
+pub(crate) trait CloseListener: Send + Sync {
+    fn pool_closed(&self);
+}
+
+/// The settings that may change.
+#[derive(Clone, Debug)]
+pub(crate) struct Limits {
+    pub(crate) capacity: usize,
+    pub(crate) minimum: usize,
+    /// Tasks that may wait for a worker.
+    pub(crate) queue: usize,
+    /// Workers that may look around at once. One core's worth is kept for the others.
+    pub(crate) lookers: usize,
+    /// Workers that can be of use for tasks that never block.
+    pub(crate) cores: usize,
+    pub(crate) expires: bool,
+    /// How many workers there are by load, or one for each task.
+    pub(crate) growth: Option<ByLoad>,
+    pub(crate) hands: Hands,
+}
+
+/// What the workers are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hands {
+    /// Threads, each with one task at a time: as many as tasks may run.
+    Threads,
+    #[cfg_attr(
+        not(any(feature = "tokio", all(test, loom))),
+        expect(dead_code, reason = "for pools of futures")
+    )]
+    /// So many drivers, each with any number of tasks.
+    Drivers(usize),
+}
+
+impl Limits {
+    /// How many tasks may run.
+    pub(crate) fn most_running(&self) -> usize {
+        match self.hands {
+            Hands::Threads => self.capacity.min(MOST_BUSY),
+            Hands::Drivers(_) => self.capacity,
+        }
+    }
+
+    /// How many workers there may be while no task waits for another.
+    pub(crate) fn most_workers(&self) -> usize {
+        match self.hands {
+            Hands::Threads => self.most_running(),
+            Hands::Drivers(drivers) => drivers,
+        }
+    }
+}
+
+/// What a worker did since it last asked.
+pub(crate) enum Did<J> {
+    /// It has come into being.
+    Arrive(Waker),
+    /// It ran one task.
+    /// `end` is there unless it has been counted.
+    Run { end: Option<End>, nanos: u64 },
+    /// It ran tasks from the lane; the last one has not been counted as ended if `last` is there.
+    Drive { stretch: Stretch<J>, tasks: u64, last: Option<End>, nanos: u64 },
+    /// It looked around.
+    Look { found: bool },
+    /// It rested, and woke up by a call or by itself.
+    Rest { expired: bool },
+    /// It made blocks for the line.
+    Prepare(Blocks<J>),
+}
+
+/// What a worker is to do next.
+pub(crate) enum Next<J> {
+    Run(J),
+    /// Run this, and then go on with what is on the lane.
+    Drive(J, Stretch<J>),
+    /// Spin until more than `published` tasks were published.
+    Look {
+        published: u64,
+    },
+    Rest(Rest),
+    /// Make so many blocks for the line.
+    Prepare(usize),
+    Leave,
+}
+
+/// How long an idle worker rests if it is not called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rest {
+    UntilCalled,
+    UntilExpired,
+    /// Until it expires, counted from now.
+    Anew,
+    /// For a moment: to expire can wait so long.
+    For(Duration),
+}
+
+/// What is to be done once the lock is free.
+#[derive(Default)]
+#[must_use]
+pub(crate) struct Acts {
+    pub(crate) call: Wakers,
+    pub(crate) start: Vec<usize>,
+    pub(crate) wake: Vec<Arc<Waiter>>,
+    pub(crate) tell_closed: Vec<Weak<dyn CloseListener>>,
+    /// Dropped.
+    pub(crate) release: Vec<Arc<dyn Release>>,
+}
+
+/// Workers to wake. Mostly that is one, which needs no allocation.
+#[derive(Default)]
+pub(crate) struct Wakers {
+    first: Option<Waker>,
+    others: Vec<Waker>,
+}
+
+impl Wakers {
+    pub(crate) fn push(&mut self, waker: Waker) {
+        match self.first {
+            None => self.first = Some(waker),
+            Some(_) => self.others.push(waker),
+        }
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Waker> {
+        self.first.iter().chain(&self.others)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.iter().count()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl Extend<Waker> for Wakers {
+    fn extend<I: IntoIterator<Item = Waker>>(&mut self, wakers: I) {
+        wakers.into_iter().for_each(|waker| self.push(waker));
+    }
+}
+
+impl<J> Crew<J> {
+    pub(crate) fn new(line: Line<J>, limits: Limits, waiters: usize) -> Self {
+        Crew {
+            line,
+            gate: Gate::new(waiters),
+            roster: Roster::default(),
+            pace: Pace::new(),
+            limits,
+            phase: Phase::Open,
+            books: Books::default(),
+            lending: Lending::default(),
+            idlers: WaitList::default(),
+            drainers: WaitList::default(),
+            close_listeners: WaitList::default(),
+            spin: Spin::new(),
+            doze: Doze::default(),
+            no_start_before: None,
+            retiring: 0,
+            one_drives: false,
+        }
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.phase != Phase::Open
+    }
+
+    /// Why a pool that is closed refuses a task.
+    pub(crate) fn refusal(&self) -> Refused {
+        match self.phase {
+            Phase::Open | Phase::Closed => Refused::Closed,
+            Phase::RuntimeGone => Refused::RuntimeGone,
+        }
+    }
+
+    /// A worker reports, and is told what to do next.
+    pub(crate) fn next(&mut self, me: usize, did: Did<J>, acts: &mut Acts) -> Next<J> {
+        let looked = matches!(did, Did::Look { .. });
+        let did = match did {
+            Did::Prepare(blocks) => {
+                self.line.add_spare(blocks);
+                if self.roster.duty(me) == Duty::Idle {
+                    return Next::Rest(self.after_preparing());
+                }
+                Did::Rest { expired: false }
+            }
+            did => did,
+        };
+        if let Did::Rest { expired } = did
+            && self.roster.duty(me) == Duty::Idle
+        {
+            return self.woke_alone(me, expired, acts);
+        }
+        let arrived = matches!(did, Did::Arrive(_));
+        let ended = matches!(did, Did::Run { .. } | Did::Drive { .. });
+        self.note(me, did);
+        if arrived {
+            self.call_last_to_go(acts);
+        }
+        self.serve_waiters(acts);
+        if ended {
+            self.shrink_by_load(acts);
+        }
+        self.decide(me, looked, acts)
+    }
+
+    fn note(&mut self, me: usize, did: Did<J>) {
+        match did {
+            Did::Arrive(waker) => self.roster.introduce(me, waker),
+            Did::Run { end, nanos } => {
+                if let Some(end) = end {
+                    self.end(end);
+                }
+                self.pace.note(1, nanos, self.roster.count(Duty::Engaged));
+            }
+            Did::Drive { stretch, tasks, last, nanos } => {
+                self.line.give_back(stretch);
+                self.pace.note(tasks, nanos, self.roster.count(Duty::Engaged));
+                if let Some(end) = last {
+                    self.end(end);
+                }
+            }
+            Did::Look { found } => self.spin.note(found),
+            Did::Rest { .. } | Did::Prepare(_) => {}
+        }
+        self.roster.set(me, Duty::Asking);
+    }
+
+    /// Counts a ticket's task as ended.
+    pub(crate) fn end(&mut self, end: End) {
+        self.line.end();
+        self.books.note_end(end);
+    }
+
+    pub(crate) fn decide(&mut self, me: usize, looked: bool, acts: &mut Acts) -> Next<J> {
+        if self.startable_when_lent() == 0 && (self.is_surplus() || self.retires()) {
+            let next = self.leave(me);
+            // Somebody may have counted on this worker.
+            self.call_for_help(acts);
+            return next;
+        }
+        if let Some(next) = self.take(me, acts) {
+            // Two, so that their number doubles: while tasks were short, no worker was called for the tasks
+            // that came, and if those turn out to be long all of them are behind.
+            self.call_for_help(acts);
+            self.call_for_help(acts);
+            self.call_for_awaited(acts);
+            return next;
+        }
+        if self.is_closed() && self.line.queued() == 0 && self.can_spare_one() {
+            let next = self.leave(me);
+            self.call_last_to_go(acts);
+            return next;
+        }
+        if !looked && self.should_look() {
+            self.roster.set(me, Duty::Looking);
+            return Next::Look { published: self.line.published() };
+        }
+        self.roster.push_idle(me);
+        Next::Rest(self.first_rest(me))
+    }
+
+    /// Whether a worker that found nothing looks around before it goes idle. Not while others
+    /// work off short tasks: they look themselves.
+    fn should_look(&mut self) -> bool {
+        let covered = self.pace.is_short() && self.roster.count(Duty::Engaged) > 0;
+        let room = self.roster.count(Duty::Looking) < self.limits.lookers;
+        !covered && !self.is_closed() && room && self.limits.cores > 1 && self.spin.is_due()
+    }
+
+    /// Gives a worker work, if there is some and a place for it.
+    fn take(&mut self, me: usize, acts: &mut Acts) -> Option<Next<J>> {
+        let next = self.take_queued().or_else(|| self.take_awaited(acts).map(Next::Run))?;
+        self.roster.set(me, Duty::Engaged);
+        Some(next)
+    }
+
+    fn take_queued(&mut self) -> Option<Next<J>> {
+        if self.line.queued() == 0 || self.free_places() == 0 {
+            return None;
+        }
+        let engaged = self.roster.count(Duty::Engaged);
+        if self.needs_attention() {
+            return self.line.pop().map(Next::Run);
+        }
+        if self.pace.is_short() && engaged >= self.pace.useful(self.limits.cores) {
+            // Short tasks keep a core busy each; one more worker would only be in the way.
+            return None;
+        }
+        if self.pace.is_short() && engaged > 0 && self.pace.tries_without() {
+            return None;
+        }
+        self.open().map(|(job, stretch)| Next::Drive(job, stretch))
+    }
+
+    /// Takes a task and the lane with it.
+    fn open(&mut self) -> Option<(J, Stretch<J>)> {
+        // A block may be spent by the others in between; then the next one has the next task.
+        while self.line.queued() > 0 {
+            let taken = self.line.open();
+            if taken.is_some() {
+                return taken;
+            }
+        }
+        None
+    }
+
+    /// Whether each worker must come to the lock before each task.
+    pub(crate) fn needs_attention(&self) -> bool {
+        self.waiters_are_eager() || self.is_over_capacity()
+    }
+
+    pub(crate) fn leave(&mut self, me: usize) -> Next<J> {
+        self.roster.set(me, Duty::Leaving);
+        self.retiring = self.retiring.saturating_sub(1);
+        Next::Leave
+    }
+
+    /// More workers than the capacity allows. The last one stays: see [`Crew::can_spare_one`].
+    fn is_surplus(&self) -> bool {
+        let staying = self.roster.staying();
+        staying + self.roster.count(Duty::Starting) > self.most_workers() && staying > 1
+    }
+
+    /// Whether a worker may go although it is perhaps the last. The last one stays while a permit
+    /// is out, whose task must not meet an empty crew, and while a thread is being started, because
+    /// whoever relies on that thread has been told that there is a worker.
+    pub(crate) fn can_spare_one(&self) -> bool {
+        self.roster.staying() > 1
+            || (self.gate.permits() == 0 && self.roster.count(Duty::Starting) == 0)
+    }
+
+    /// A leaving worker has told the hook. True if it must work on, because something came into the
+    /// line that nobody else may take.
+    pub(crate) fn calls_back(&mut self, me: usize) -> bool {
+        let staying = self.roster.staying();
+        let wanted = self.line.queued() > 0 || !self.can_spare_leaver();
+        // By load, a worker that goes is not needed for a task as long as another one is here.
+        let allowed = self.limits.growth.is_none()
+            && staying + self.roster.count(Duty::Starting) < self.most_workers();
+        let needed = wanted && (allowed || staying == 0) || self.startable_when_lent() > 0;
+        if needed {
+            self.roster.set(me, Duty::Asking);
+        }
+        needed
+    }
+
+    /// A leaving worker that was not called back is gone.
+    pub(crate) fn let_go(&mut self, me: usize, acts: &mut Acts) {
+        self.roster.remove(me);
+        self.gate.shut();
+        self.serve_waiters(acts);
+    }
+
+    /// As [`Crew::can_spare_one`], for a worker that no longer counts as staying.
+    fn can_spare_leaver(&self) -> bool {
+        self.roster.staying() > 0
+            || (self.gate.permits() == 0 && self.roster.count(Duty::Starting) == 0)
+    }
+}

@@ -1,0 +1,177 @@
+//! A place that is held for a task to come, and futures that wait for a place.
+
+use std::future::Future;
+use std::mem::ManuallyDrop;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use super::{Asked, Patience};
+use crate::engine::scheduler::crew::{Acts, Crew};
+use crate::engine::sync::MutexGuard;
+use crate::engine::wait::{Verdict, Waiter};
+use crate::engine::{Engine, Work};
+use crate::error::Refused;
+
+impl<W: Work> Engine<W> {
+    /// Holds a place as soon as there is one.
+    pub(crate) fn admit_async(self: &Arc<Self>) -> Admit<'_, W> {
+        Admit { gate: AtGate { engine: self, waiter: None } }
+    }
+
+    #[cfg(any(feature = "tokio", all(test, loom)))]
+    /// Puts a job into the line as soon as there is a place.
+    pub(crate) fn enter(self: &Arc<Self>, job: W::Job) -> Enter<'_, W> {
+        Enter { gate: AtGate { engine: self, waiter: None }, job: Some(job) }
+    }
+}
+
+/// A place at the gate that is held for a task to come.
+pub(crate) struct Held<'a, W: Work> {
+    pub(in crate::engine) engine: &'a Arc<Engine<W>>,
+}
+
+impl<'a, W: Work> Held<'a, W> {
+    pub(crate) fn engine(&self) -> &'a Arc<Engine<W>> {
+        self.engine
+    }
+
+    /// Puts a job into the place.
+    pub(crate) fn put(self, job: W::Job) {
+        let held = ManuallyDrop::new(self);
+        let mut crew = held.engine.lock();
+        crew.release_place();
+        held.engine.put_promised(crew, job);
+    }
+}
+
+impl<W: Work> Drop for Held<'_, W> {
+    fn drop(&mut self) {
+        let mut acts = Acts::default();
+        let mut crew = self.engine.lock();
+        crew.release_place();
+        crew.serve_waiters(&mut acts);
+        crew.call_last_to_go(&mut acts);
+        drop(crew);
+        self.engine.perform(acts);
+    }
+}
+
+/// Asks for a place on behalf of a future. Dropped, it leaves the queue, and a place it was given
+/// meanwhile goes to the next.
+struct AtGate<'a, W: Work> {
+    engine: &'a Arc<Engine<W>>,
+    waiter: Option<Arc<Waiter>>,
+}
+
+/// A place for a future.
+enum Place<'a, W: Work> {
+    /// As long as the lock is held.
+    Now(MutexGuard<'a, Crew<W::Job>>),
+    Held(Held<'a, W>),
+}
+
+impl<'a, W: Work> AtGate<'a, W> {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Place<'a, W>, Refused>> {
+        let engine = self.engine;
+        let Some(waiter) = &self.waiter else {
+            let crew = engine.lock();
+            if crew.is_clear() {
+                return Poll::Ready(Ok(Place::Now(crew)));
+            }
+            drop(crew);
+            // To clone a waker is somebody else's code, so it is done without the lock.
+            let waiter = Waiter::future(context.waker());
+            return match engine.ask(engine.lock(), None, Patience::Future, || waiter) {
+                Ok(Asked::Entered(crew, _)) => Poll::Ready(Ok(Place::Now(crew))),
+                Ok(Asked::Waiting(waiter)) => {
+                    self.waiter = Some(waiter);
+                    Poll::Pending
+                }
+                Ok(Asked::RunHere(_)) => Poll::Ready(Err(Refused::Full)),
+                Err((_, refused)) => Poll::Ready(Err(refused)),
+            };
+        };
+        // First the waker, then the look: a verdict that comes later wakes it.
+        waiter.set_waker(context.waker());
+        let Some(verdict) = waiter.verdict() else {
+            return Poll::Pending;
+        };
+        self.waiter = None;
+        Poll::Ready(match verdict {
+            Verdict::Granted => Ok(Place::Held(Held { engine })),
+            Verdict::Closed => {
+                let mut crew = engine.lock();
+                crew.gate.refused += 1;
+                Err(crew.refusal())
+            }
+        })
+    }
+}
+
+impl<W: Work> Drop for AtGate<'_, W> {
+    fn drop(&mut self) {
+        let Some(waiter) = self.waiter.take() else {
+            return;
+        };
+        let mut acts = Acts::default();
+        let verdict = self.engine.lock().withdraw(&waiter, &mut acts);
+        self.engine.perform(acts);
+        if verdict.is_ok_and(|verdict| verdict == Verdict::Granted) {
+            drop(Held { engine: self.engine });
+        }
+    }
+}
+
+/// A future that is ready when a place is held, or refused.
+pub(crate) struct Admit<'a, W: Work> {
+    gate: AtGate<'a, W>,
+}
+
+impl<'a, W: Work> Future for Admit<'a, W> {
+    type Output = Result<Held<'a, W>, Refused>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let engine = self.gate.engine;
+        self.gate.poll(context).map_ok(|place| match place {
+            Place::Now(crew) => engine.hold(crew),
+            Place::Held(held) => held,
+        })
+    }
+}
+
+#[cfg(any(feature = "tokio", all(test, loom)))]
+/// A future that is ready when its job is in the line, or comes back. Dropped before, the job is
+/// dropped with it.
+pub(crate) struct Enter<'a, W: Work> {
+    gate: AtGate<'a, W>,
+    job: Option<W::Job>,
+}
+
+// A job is moved, never pinned.
+#[cfg(any(feature = "tokio", all(test, loom)))]
+impl<W: Work> Unpin for Enter<'_, W> {}
+
+#[cfg(any(feature = "tokio", all(test, loom)))]
+impl<W: Work> Future for Enter<'_, W> {
+    type Output = Result<(), (W::Job, Refused)>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = &mut *self;
+        let Poll::Ready(place) = this.gate.poll(context) else { return Poll::Pending };
+        let Some(job) = this.job.take() else {
+            panic!("a future was polled after it had given its result")
+        };
+        Poll::Ready(match place {
+            Ok(Place::Now(crew)) => {
+                this.gate.engine.put(crew, job);
+                Ok(())
+            }
+            Ok(Place::Held(held)) => {
+                held.put(job);
+                Ok(())
+            }
+            Err(refused) => Err((job, refused)),
+        })
+    }
+}

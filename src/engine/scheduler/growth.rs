@@ -1,0 +1,77 @@
+//! Growth by load: how many workers there are, by how full the queue is.
+//!
+//! A task that comes in can only raise the load, so the crew grows where it calls workers; a worker
+//! that has ended tasks can only have lowered it, so the crew shrinks where workers report. So
+//! nothing needs to tick.
+
+use crate::engine::scheduler::crew::{Acts, Crew};
+use crate::engine::scheduler::roster::Duty;
+
+/// The marks of a crew that grows by load; see `Growth::ByLoad`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct ByLoad {
+    pub(crate) step: usize,
+    pub(crate) grow_at: f64,
+    pub(crate) shrink_at: f64,
+}
+
+impl<J> Crew<J> {
+    /// Starts a step of workers if the load is above the mark.
+    pub(crate) fn grow_by_load(&mut self, acts: &mut Acts) {
+        let Some(by_load) = self.limits.growth else {
+            return;
+        };
+        // Those on their way will take a task each.
+        if self.load(self.uncovered()) <= by_load.grow_at || !self.may_grow() || !self.can_start() {
+            return;
+        }
+        self.retiring = 0;
+        let room = self.limits.most_workers() - self.roster.workers();
+        acts.start.extend((0..by_load.step.min(room)).map(|_| self.roster.add(Duty::Starting)));
+    }
+
+    /// Whether a higher load would bring workers.
+    pub(crate) fn may_grow(&self) -> bool {
+        self.limits.growth.is_some()
+            && self.roster.count(Duty::Idle) == 0
+            && self.roster.workers() < self.limits.most_workers()
+    }
+
+    /// A worker has ended tasks: if the load is below the mark, a step of workers is to go.
+    pub(crate) fn shrink_by_load(&mut self, acts: &mut Acts) {
+        if !self.is_slack() || self.retiring > 0 {
+            return;
+        }
+        let step = self.limits.growth.map_or(0, |by_load| by_load.step);
+        self.retiring = step.min(self.spare());
+        // The one at the lock goes first, because it need not be woken for that.
+        let others = self.retiring.saturating_sub(1);
+        acts.call.extend((0..others).map_while(|_| self.roster.call_oldest()));
+    }
+
+    /// Whether the worker at the lock is one of those to go.
+    pub(crate) fn retires(&mut self) -> bool {
+        if self.retiring > 0 && (self.spare() == 0 || !self.is_slack()) {
+            self.retiring = 0;
+        }
+        // A thread that is being started may fail, and then this one would be missed.
+        self.retiring > 0 && self.roster.staying() > self.limits.minimum.max(1)
+    }
+
+    /// Whether an open pool has fewer tasks in the line than its workers are worth.
+    fn is_slack(&self) -> bool {
+        let below = |by_load: ByLoad| self.load(self.line.queued()) < by_load.shrink_at;
+        !self.is_closed() && self.limits.growth.is_some_and(below)
+    }
+
+    /// How many workers may go by load. The last one goes only when it expires.
+    fn spare(&self) -> usize {
+        let workers = self.roster.staying() + self.roster.count(Duty::Starting);
+        workers.saturating_sub(self.limits.minimum.max(1))
+    }
+
+    /// A quotient, because it is rounded as the mark beside it was: 57 of 100 are not above 0.57.
+    fn load(&self, tasks: usize) -> f64 {
+        tasks as f64 / self.limits.queue as f64
+    }
+}

@@ -1,0 +1,401 @@
+//! Lent places: a task that waits for another task lends its place.
+//!
+//! 1. A task starts only while fewer than `capacity` tasks of its pool run without waiting.
+//! 2. A lent place starts only a task that a task waits for, one at a time for each waiting task. So a chain of
+//!    waiting tasks has one running leaf, and waiting never starts unrelated tasks.
+//! 3. A task that resumes never waits for its place. If its place is still in use, the pool is above its capacity
+//!    by one until one of the two ends, and starts nothing meanwhile.
+//! 4. A joining thread runs the awaited task itself only if rule 1 or 2 lets that task start, and if the thread has
+//!    all that the task's pool gives its workers. Otherwise it parks, and a worker of that pool runs the task; for
+//!    a lent place, that may be a worker beyond the capacity.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use crate::engine::context::{current_pool, depth, is_innermost};
+use crate::engine::scheduler::call::START_PAUSE;
+use crate::engine::scheduler::crew::{Acts, Crew, Hands};
+use crate::engine::scheduler::roster::Duty;
+use crate::engine::task::run::{End, contain};
+use crate::engine::{Engine, Work};
+
+/// So many tasks run on one stack, one inside the other. Each takes some hundred bytes of the engine's and what the
+/// task needs: a stack of two megabytes leaves 32 kilobytes to each.
+const MOST_NESTED: usize = if cfg!(loom) { 2 } else { 64 };
+
+/// Which places are lent, and to which tasks they could be.
+pub(crate) struct Lending<J> {
+    /// Tasks that wait for another task. Each lends its place.
+    waiting: usize,
+    /// Tasks that run in a lent place.
+    borrowing: usize,
+    /// Tasks that are run by the threads that join them.
+    guests: usize,
+    /// Queued tasks that a task waits for, in the order in which that began. Those that have started are passed
+    /// over.
+    awaited: VecDeque<Weak<dyn Queued<J>>>,
+}
+
+impl<J> Default for Lending<J> {
+    fn default() -> Self {
+        Lending { waiting: 0, borrowing: 0, guests: 0, awaited: VecDeque::new() }
+    }
+}
+
+/// What may be dropped only while no lock is held: that may call user code.
+pub(crate) trait Release: Send + Sync {}
+
+/// A queued task with a handle.
+pub(crate) trait Queued<J>: Release {
+    /// Takes the task out of its turn: the job by which it is started. An error if it has started, or no task
+    /// waits for it any more. Then it is not listed any more.
+    fn claim(self: Arc<Self>) -> Result<J, Arc<dyn Release>>;
+
+    /// Whether it is still queued, and a task waits for it. Otherwise it is not listed any more.
+    fn is_awaited(&self) -> bool;
+}
+
+/// A task that the thread runs which joins it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Guest {
+    /// It has a lent place.
+    borrows: bool,
+    /// That thread runs a task of the same pool, which waits meanwhile.
+    within: bool,
+}
+
+/// A pool whose tasks may wait for others.
+pub(crate) trait Lender: Release {
+    /// A task waits from now on. Returns what is to be done after all locks are free.
+    fn begin_wait(&self) -> Acts;
+
+    /// A task does not wait any more.
+    fn end_wait(&self) -> Acts;
+
+    /// Does what was decided under the lock.
+    fn carry_out(self: Arc<Self>, acts: Acts);
+}
+
+impl<W: Work> Release for Engine<W> {}
+
+impl<W: Work> Lender for Engine<W> {
+    fn begin_wait(&self) -> Acts {
+        let mut acts = Acts::default();
+        self.lock().begin_wait(&mut acts);
+        acts
+    }
+
+    fn end_wait(&self) -> Acts {
+        let mut acts = Acts::default();
+        self.lock().end_wait(&mut acts);
+        acts
+    }
+
+    fn carry_out(self: Arc<Self>, acts: Acts) {
+        self.perform(acts);
+    }
+}
+
+/// The calling thread waits: the place of its task is lent until this is dropped.
+pub(crate) struct Lent(Arc<dyn Lender>);
+
+impl Lent {
+    /// What is there while the task is that waits.
+    pub(crate) fn token(&self) -> Weak<dyn Release> {
+        let pool: Arc<dyn Release> = Arc::clone(&self.0) as _;
+        Arc::downgrade(&pool)
+    }
+
+    /// None if the thread runs no task.
+    pub(crate) fn begin() -> Option<Self> {
+        let pool = current_pool()?;
+        Arc::clone(&pool).carry_out(pool.begin_wait());
+        Some(Lent(pool))
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        Arc::clone(&self.0).carry_out(self.0.end_wait());
+    }
+}
+
+impl<J> Crew<J> {
+    fn begin_wait(&mut self, acts: &mut Acts) {
+        self.lending.waiting += 1;
+        self.call_after_lending(acts);
+    }
+
+    fn end_wait(&mut self, acts: &mut Acts) {
+        self.lending.waiting -= 1;
+        self.roster.quiet = false;
+        // Above the capacity, each worker asks before its next task.
+        self.heed_waiters();
+        self.call_surplus(acts);
+    }
+
+    /// Tasks that have started and not ended. A worker that is between two tasks counts as one.
+    fn started(&self) -> usize {
+        match self.limits.hands {
+            Hands::Threads => self.roster.count(Duty::Engaged) + self.lending.guests,
+            Hands::Drivers(_) => self.line.driven() + self.books.adopted(),
+        }
+    }
+
+    /// Started tasks that count for the capacity: those in lent places do not, as far as there are tasks that
+    /// wait.
+    fn in_places(&self) -> usize {
+        self.started().saturating_sub(self.lending.borrowing.min(self.lending.waiting))
+    }
+
+    /// How many more tasks may start, whatever they are.
+    pub(crate) fn free_places(&self) -> usize {
+        self.limits.most_running().saturating_sub(self.in_places())
+    }
+
+    /// Whether more tasks run than may: the capacity has become smaller, or a task has resumed whose place is
+    /// still in use.
+    pub(crate) fn is_over_capacity(&self) -> bool {
+        self.in_places() > self.limits.most_running()
+    }
+
+    /// How many more tasks may start that a task waits for, in lent places or in free ones.
+    fn lendable(&self) -> usize {
+        let Lending { waiting, borrowing, .. } = self.lending;
+        let running = self.started().saturating_sub(waiting);
+        // A free place will do as well: the task that waits may have a lent place itself, whose owner has ended.
+        let places = waiting.saturating_sub(borrowing).max(self.free_places());
+        places.min(self.limits.most_running().saturating_sub(running))
+    }
+
+    /// How many workers there may be: a worker whose task waits does not run one.
+    pub(crate) fn most_workers(&self) -> usize {
+        match self.limits.hands {
+            Hands::Threads => self.limits.most_workers() + self.lending.waiting,
+            Hands::Drivers(_) => self.limits.most_workers(),
+        }
+    }
+
+    /// How many tasks wait for another task.
+    #[cfg(test)]
+    pub(crate) fn waiting_for_tasks(&self) -> usize {
+        self.lending.waiting
+    }
+
+    /// Workers that run a task which was claimed out of its turn.
+    pub(crate) fn claimed(&self) -> usize {
+        self.books.adopted().saturating_sub(self.lending.guests)
+    }
+
+    /// Takes a queued task that a task waits for, if there is a lent place for it.
+    pub(crate) fn take_awaited(&mut self, acts: &mut Acts) -> Option<J> {
+        while self.lendable() > 0 {
+            let Some(queued) = self.lending.awaited.pop_front()?.upgrade() else { continue };
+            match queued.claim() {
+                Ok(job) => {
+                    self.lending.borrowing += 1;
+                    self.books.note_adopt();
+                    return Some(job);
+                }
+                // What it holds is a user's, and must not be dropped under the lock.
+                Err(started) => acts.release.push(started),
+            }
+        }
+        None
+    }
+
+    /// How many tasks could be started in lent places now, as far as is known.
+    pub(crate) fn startable_when_lent(&self) -> usize {
+        if self.lending.awaited.is_empty() {
+            0
+        } else {
+            self.lendable().min(self.lending.awaited.len())
+        }
+    }
+
+    /// There may be more places than before, lent ones or others.
+    pub(crate) fn call_after_lending(&mut self, acts: &mut Acts) {
+        self.roster.quiet = false;
+        self.call_for_help(acts);
+        self.call_for_awaited(acts);
+    }
+
+    /// A task waits for this queued one.
+    fn note_awaited(&mut self, task: Weak<dyn Queued<J>>, acts: &mut Acts) {
+        while let Some(first) = self.lending.awaited.front() {
+            let first = first.upgrade();
+            let is_awaited = first.as_ref().is_some_and(|task| task.is_awaited());
+            acts.release.extend(first.map(|task| task as Arc<dyn Release>));
+            if is_awaited {
+                break;
+            }
+            self.lending.awaited.pop_front();
+        }
+        self.lending.awaited.push_back(task);
+        self.call_for_awaited(acts);
+    }
+
+    /// A claimed task has ended.
+    pub(crate) fn end_claimed(&mut self, end: End, acts: &mut Acts) {
+        self.books.note_adopted(end);
+        self.lending.borrowing -= 1;
+        self.call_last_to_go(acts);
+        self.call_after_lending(acts);
+    }
+
+    /// A task has ended that the thread ran which joins it.
+    pub(crate) fn end_guest(&mut self, end: End, guest: Guest, acts: &mut Acts) {
+        self.books.note_adopted(end);
+        self.lending.guests -= 1;
+        self.lending.borrowing -= usize::from(guest.borrows);
+        self.lending.waiting -= usize::from(guest.within);
+        self.call_last_to_go(acts);
+        self.call_after_lending(acts);
+        self.call_surplus(acts);
+    }
+
+    /// A place for a task that the calling thread joins, which `take` takes.
+    fn admit_guest<P>(
+        &mut self,
+        within: bool,
+        take: impl FnOnce() -> Option<P>,
+    ) -> Option<(P, Guest)> {
+        self.lending.waiting += usize::from(within);
+        let borrows = self.lendable() > 0;
+        let taken = if borrows || self.free_places() > 0 { take() } else { None };
+        let Some(task) = taken else {
+            self.lending.waiting -= usize::from(within);
+            return None;
+        };
+        self.lending.guests += 1;
+        self.lending.borrowing += usize::from(borrows);
+        self.roster.quiet = false;
+        self.books.note_adopt();
+        Some((task, Guest { borrows, within }))
+    }
+}
+
+impl<W: Work> Engine<W> {
+    /// Whether a thread that joins a task of this pool has all that the pool gives its workers.
+    pub(crate) fn may_run_here(&self) -> bool {
+        let has_all = || {
+            let settings = &self.settings;
+            self.has_this_thread()
+                || (settings.stack_size.is_none() && !settings.hooks.tell_of_workers())
+        };
+        (1..MOST_NESTED).contains(&depth()) && self.work.runs_anywhere() && has_all()
+    }
+
+    /// A place for a task of this pool that the calling thread joins, if there is one now. `take` takes the task,
+    /// under the lock.
+    pub(crate) fn admit_guest<P>(
+        self: &Arc<Self>,
+        take: impl FnOnce() -> Option<P>,
+    ) -> Option<(P, Guest)> {
+        let within = is_innermost(self);
+        let mut crew = self.lock();
+        let admitted = crew.admit_guest(within, take);
+        let ghosts = if admitted.is_some() { crew.lay_ghosts(W::is_ghost) } else { Vec::new() };
+        drop(crew);
+        ghosts.into_iter().for_each(|ghost| contain(|| drop(ghost)));
+        admitted
+    }
+
+    /// A task waits for this queued one, which is given the first time. If a thread could not be started for it,
+    /// returns when to try again.
+    pub(crate) fn await_queued(
+        self: &Arc<Self>,
+        task: Option<Weak<dyn Queued<W::Job>>>,
+    ) -> Option<Duration> {
+        let mut acts = Acts::default();
+        let mut crew = self.lock();
+        match task {
+            Some(task) => crew.note_awaited(task, &mut acts),
+            None => crew.call_for_awaited(&mut acts),
+        }
+        drop(crew);
+        self.perform(acts);
+        self.lock().no_start_before.is_some().then_some(START_PAUSE)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::engine::queue::lane::Lane;
+    use crate::engine::queue::line::Line;
+    use crate::engine::scheduler::crew::Limits;
+
+    /// A queued task that another one waits for.
+    struct Task;
+
+    impl Release for Task {}
+
+    impl Queued<u32> for Task {
+        fn claim(self: Arc<Self>) -> Result<u32, Arc<dyn Release>> {
+            Ok(7)
+        }
+
+        fn is_awaited(&self) -> bool {
+            true
+        }
+    }
+
+    /// A crew with a capacity of one, whose worker runs a task from the lane. Another task is queued.
+    fn crew() -> Crew<u32> {
+        let (minimum, queue, lookers, cores, expires) = (0, 8, 1, 2, false);
+        let (hands, growth) = (Hands::Threads, None);
+        let limits = Limits { capacity: 1, minimum, queue, lookers, cores, expires, growth, hands };
+        let mut crew = Crew::new(Line::new(Arc::new(Lane::new())), limits, usize::MAX);
+        crew.roster.add(Duty::Engaged);
+        (1..=2).for_each(|job| crew.line.push(job));
+        assert!(crew.line.open().is_some());
+        crew
+    }
+
+    #[test]
+    fn the_lane_is_sealed_when_a_task_resumes_whose_place_is_in_use() {
+        let (mut crew, mut acts) = (crew(), Acts::default());
+        crew.begin_wait(&mut acts);
+        crew.end_wait(&mut acts);
+        assert!(!crew.line.tally().is_sealed(), "its place was not used");
+        crew.begin_wait(&mut acts);
+        let (_, guest) = crew.admit_guest(false, || Some(())).expect("a place is lent");
+        crew.end_wait(&mut acts);
+        assert!(crew.line.tally().is_sealed() && crew.is_over_capacity());
+        crew.end_guest(End::Completed, guest, &mut acts);
+        assert!(!crew.is_over_capacity());
+    }
+
+    #[test]
+    fn a_lent_place_is_lent_again_when_its_task_has_ended() {
+        let (mut crew, mut acts) = (crew(), Acts::default());
+        let tasks = [Arc::new(Task), Arc::new(Task)];
+        for task in &tasks {
+            let task: Weak<dyn Queued<u32>> = Arc::downgrade(task) as _;
+            crew.note_awaited(task, &mut acts);
+        }
+        assert_eq!(crew.take_awaited(&mut acts), None, "no place is lent");
+        crew.begin_wait(&mut acts);
+        assert_eq!(crew.take_awaited(&mut acts), Some(7));
+        let me = crew.roster.add(Duty::Engaged);
+        assert_eq!(crew.take_awaited(&mut acts), None, "one at a time");
+        crew.roster.set(me, Duty::Asking);
+        crew.end_claimed(End::Completed, &mut acts);
+        assert_eq!(crew.take_awaited(&mut acts), Some(7));
+    }
+
+    #[test]
+    fn a_task_in_a_lent_place_whose_owner_has_ended_can_wait_for_another() {
+        let (mut crew, mut acts) = (crew(), Acts::default());
+        let task = Arc::new(Task);
+        let listed: Weak<dyn Queued<u32>> = Arc::downgrade(&task) as _;
+        crew.note_awaited(listed, &mut acts);
+        // The one that runs has a lent place, and nothing lends it any more.
+        crew.lending.borrowing = 1;
+        assert_eq!(crew.take_awaited(&mut acts), None, "it runs");
+        crew.begin_wait(&mut acts);
+        assert_eq!(crew.take_awaited(&mut acts), Some(7));
+    }
+}

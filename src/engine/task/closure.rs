@@ -1,0 +1,385 @@
+//! A task: a closure of any type in a cell of one size, without an allocation if it is small.
+//!
+//! A closure of up to 48 bytes lies in the task itself; a larger one, or one that wants more than
+//! 16-byte alignment, lies in a box and the task holds the box. A task fills one cache line.
+
+use std::mem::{ManuallyDrop, MaybeUninit, align_of, size_of};
+use std::panic::Location;
+
+use crate::engine::task::run::{Counts, End};
+
+/// What fits into a task without an allocation.
+pub(crate) const INLINE_BYTES: usize = 48;
+
+/// Sixteen-byte aligned room for a small closure.
+type Room = [MaybeUninit<u128>; INLINE_BYTES / 16];
+
+/// A closure that can be called once.
+pub(crate) struct Task {
+    /// Holds a value of the type that `acts` was made for, until the task is called or dropped.
+    room: Room,
+    acts: &'static Acts,
+    origin: &'static Location<'static>,
+}
+
+/// What can be done with the closure in a task's room.
+struct Acts {
+    /// Moves the closure out of the room and calls it.
+    call: unsafe fn(*mut Room, Counts) -> End,
+    /// See [`Errand::kill`].
+    kill: unsafe fn(*const Room) -> bool,
+    /// See [`Errand::is_ghost`].
+    is_ghost: unsafe fn(*const Room) -> bool,
+    /// Drops the closure in place.
+    drop: unsafe fn(*mut Room),
+}
+
+// SAFETY: `Task::new` takes closures that are `Send`, and a task holds nothing else but references
+// to statics.
+unsafe impl Send for Task {}
+
+impl Task {
+    /// Puts a closure into a task. The caller's line of code is remembered as its origin.
+    #[track_caller]
+    pub(crate) fn new<F: FnOnce() + Send + 'static>(closure: F) -> Self {
+        if fits::<F>() { Task::hold(closure) } else { Task::hold(BoxedClosure(Box::new(closure))) }
+    }
+
+    /// Puts an errand into a task: something small that has a life beside the line.
+    #[track_caller]
+    pub(crate) fn errand<E: Errand + Send + 'static>(errand: E) -> Self {
+        Task::hold(RunErrand(errand))
+    }
+
+    /// As [`Task::errand`], for an errand that borrows.
+    ///
+    /// # Safety
+    ///
+    /// The task is called or dropped before what the errand borrows is gone.
+    #[track_caller]
+    pub(crate) unsafe fn borrowing<E: Errand + Send>(errand: E) -> Self {
+        if fits::<RunErrand<E>>() {
+            Task::hold(RunErrand(errand))
+        } else {
+            Task::hold(RunErrand(Box::new(errand)))
+        }
+    }
+
+    /// Where the task was submitted.
+    pub(crate) fn origin(&self) -> &'static Location<'static> {
+        self.origin
+    }
+
+    /// Calls the closure. Everything it owned is gone when this returns, also by a panic.
+    pub(crate) fn call(self, counts: Counts) -> End {
+        let mut task = ManuallyDrop::new(self);
+        // SAFETY: the room holds the closure that `acts` was made for, and it is moved out here
+        // and never again: `ManuallyDrop` keeps `Task::drop` away from it.
+        unsafe { (task.acts.call)(&raw mut task.room, counts) }
+    }
+
+    /// Makes sure that the task will not run. False if it would not have run anyway.
+    pub(crate) fn kill(&self) -> bool {
+        // SAFETY: the room holds what `acts` was made for.
+        unsafe { (self.acts.kill)(&raw const self.room) }
+    }
+
+    /// Whether the task would not run.
+    pub(crate) fn is_ghost(&self) -> bool {
+        // SAFETY: the room holds what `acts` was made for.
+        unsafe { (self.acts.is_ghost)(&raw const self.room) }
+    }
+
+    /// Gives the closure back.
+    ///
+    /// # Safety
+    ///
+    /// The task was made by [`Task::new`] from an `F`.
+    pub(crate) unsafe fn into_closure<F: FnOnce() + Send + 'static>(self) -> F {
+        let task = ManuallyDrop::new(self);
+        if fits::<F>() {
+            // SAFETY: the room holds an `F`, by the caller's word; it is moved out once.
+            unsafe { task.room.as_ptr().cast::<F>().read() }
+        } else {
+            // SAFETY: the room holds an `F` in its box, by the caller's word; moved out once.
+            let boxed = unsafe { task.room.as_ptr().cast::<BoxedClosure<F>>().read() };
+            *boxed.0
+        }
+    }
+
+    #[track_caller]
+    fn hold<C: Call>(closure: C) -> Self {
+        assert!(fits::<C>(), "only what fits is put into the room");
+        let mut room: Room = [MaybeUninit::uninit(); INLINE_BYTES / 16];
+        // SAFETY: the room is large enough and aligned for a `C`, as asserted above.
+        unsafe { room.as_mut_ptr().cast::<C>().write(closure) };
+        Task { room, acts: C::ACTS, origin: Location::caller() }
+    }
+}
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        // SAFETY: a task that was called or taken apart is in `ManuallyDrop`, so here the closure
+        // is still in the room.
+        unsafe { (self.acts.drop)(&raw mut self.room) };
+    }
+}
+
+/// A closure that was too large for the room.
+struct BoxedClosure<F>(Box<F>);
+
+/// What lies in a task's room and can be called there.
+trait Call: Sized {
+    const ACTS: &'static Acts = &Acts {
+        call: call_in::<Self>,
+        kill: kill_in::<Self>,
+        is_ghost: is_ghost_in::<Self>,
+        drop: drop_in::<Self>,
+    };
+
+    fn call(self, counts: Counts) -> End;
+
+    fn kill(&self) -> bool {
+        true
+    }
+
+    fn is_ghost(&self) -> bool {
+        false
+    }
+}
+
+/// What stands in the line for a task with a handle.
+pub(crate) trait Errand {
+    /// Runs the task, if it is still there.
+    fn run(self, counts: Counts) -> End;
+
+    /// Makes sure that the task will not run. False if it would not have run anyway. Drops nothing:
+    /// that comes with the errand.
+    fn kill(&self) -> bool;
+
+    /// Whether the task would not run.
+    fn is_ghost(&self) -> bool;
+}
+
+struct RunErrand<E>(E);
+
+impl<E: Errand> Errand for Box<E> {
+    fn run(self, counts: Counts) -> End {
+        (*self).run(counts)
+    }
+
+    fn kill(&self) -> bool {
+        (**self).kill()
+    }
+
+    fn is_ghost(&self) -> bool {
+        (**self).is_ghost()
+    }
+}
+
+impl<E: Errand> Call for RunErrand<E> {
+    fn call(self, counts: Counts) -> End {
+        self.0.run(counts)
+    }
+
+    fn kill(&self) -> bool {
+        self.0.kill()
+    }
+
+    fn is_ghost(&self) -> bool {
+        self.0.is_ghost()
+    }
+}
+
+impl<F: FnOnce()> Call for F {
+    // Left to itself, the compiler calls it or not as other code comes and goes.
+    #[inline]
+    fn call(self, _: Counts) -> End {
+        self();
+        End::Completed
+    }
+}
+
+impl<F: FnOnce()> Call for BoxedClosure<F> {
+    fn call(self, _: Counts) -> End {
+        (*self.0)();
+        End::Completed
+    }
+}
+
+const fn fits<F>() -> bool {
+    size_of::<F>() <= INLINE_BYTES && align_of::<F>() <= align_of::<Room>()
+}
+
+/// # Safety
+///
+/// The room holds a `C`, which is moved out.
+unsafe fn call_in<C: Call>(room: *mut Room, counts: Counts) -> End {
+    // SAFETY: by the caller's word the room holds a `C` that nobody else will move out.
+    let closure = unsafe { room.cast::<C>().read() };
+    closure.call(counts)
+}
+
+/// # Safety
+///
+/// The room holds a `C`.
+unsafe fn kill_in<C: Call>(room: *const Room) -> bool {
+    // SAFETY: by the caller's word the room holds a `C`.
+    unsafe { &*room.cast::<C>() }.kill()
+}
+
+/// # Safety
+///
+/// The room holds a `C`.
+unsafe fn is_ghost_in<C: Call>(room: *const Room) -> bool {
+    // SAFETY: by the caller's word the room holds a `C`.
+    unsafe { &*room.cast::<C>() }.is_ghost()
+}
+
+/// # Safety
+///
+/// The room holds a `C`, which is dropped.
+unsafe fn drop_in<C: Call>(room: *mut Room) {
+    // SAFETY: by the caller's word the room holds a `C` that nobody will use again.
+    unsafe { room.cast::<C>().drop_in_place() };
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[test]
+    fn a_task_fills_one_cache_line() {
+        assert_eq!(size_of::<Task>(), 64);
+    }
+
+    /// Runs `check` for a closure that captures `token` and `ballast`.
+    fn with_size<const BYTES: usize>(check: impl Fn(Task, &Arc<()>, &Arc<AtomicUsize>)) {
+        let (token, calls) = (Arc::new(()), Arc::new(AtomicUsize::new(0)));
+        let (inside, count) = (Arc::clone(&token), Arc::clone(&calls));
+        let ballast = [7_u8; BYTES];
+        let task = Task::new(move || {
+            assert!(ballast.iter().all(|byte| *byte == 7));
+            count.fetch_add(1, Ordering::Relaxed);
+            drop(inside);
+        });
+        check(task, &token, &calls);
+        assert_eq!(Arc::strong_count(&token), 1, "the captures are gone");
+    }
+
+    #[test]
+    fn a_task_is_called_once_and_drops_its_captures() {
+        let check = |task: Task, _: &Arc<()>, calls: &Arc<AtomicUsize>| {
+            assert_eq!(task.call(Counts::Ticket), End::Completed);
+            assert_eq!(calls.load(Ordering::Relaxed), 1);
+        };
+        with_size::<0>(check);
+        with_size::<32>(check);
+        with_size::<33>(check);
+        with_size::<500>(check);
+    }
+
+    #[test]
+    fn a_task_that_is_never_called_drops_its_captures() {
+        let check = |task: Task, token: &Arc<()>, calls: &Arc<AtomicUsize>| {
+            assert_eq!(Arc::strong_count(token), 2);
+            drop(task);
+            assert_eq!(calls.load(Ordering::Relaxed), 0);
+        };
+        with_size::<0>(check);
+        with_size::<32>(check);
+        with_size::<500>(check);
+    }
+
+    /// Makes a task of a closure, takes it apart again and calls the closure.
+    fn there_and_back<F: FnOnce() + Send + 'static>(closure: F) {
+        // SAFETY: the task was made from an `F` on this line.
+        let closure = unsafe { Task::new(closure).into_closure::<F>() };
+        closure();
+    }
+
+    #[test]
+    fn a_closure_comes_back_from_its_task() {
+        let calls = Arc::new(AtomicUsize::new(0));
+        let (small, large) = (Arc::clone(&calls), Arc::clone(&calls));
+        let ballast = [1_usize; 40];
+        there_and_back(move || {
+            small.fetch_add(1, Ordering::Relaxed);
+        });
+        there_and_back(move || {
+            large.fetch_add(ballast.iter().sum(), Ordering::Relaxed);
+        });
+        assert_eq!(calls.load(Ordering::Relaxed), 41);
+        assert_eq!(Arc::strong_count(&calls), 1);
+    }
+
+    #[test]
+    fn a_closure_keeps_its_alignment() {
+        #[repr(align(64))]
+        struct Wide(u8);
+        let wide = Wide(3);
+        there_and_back(move || {
+            let wide = wide;
+            assert_eq!((&raw const wide).addr() % 64, 0);
+            assert_eq!(wide.0, 3);
+        });
+    }
+
+    #[test]
+    fn a_panic_drops_the_captures() {
+        let token = Arc::new(());
+        let inside = Arc::clone(&token);
+        let task = Task::new(move || {
+            let _inside = inside;
+            panic!("on purpose");
+        });
+        let outcome =
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| task.call(Counts::Ticket)));
+        assert!(outcome.is_err());
+        assert_eq!(Arc::strong_count(&token), 1);
+    }
+
+    #[test]
+    fn a_closure_is_alive_until_it_is_called() {
+        let task = Task::new(|| {});
+        assert!(task.kill() && !task.is_ghost());
+    }
+
+    /// An errand of some size that says about itself what it was told.
+    struct Told<const BYTES: usize> {
+        alive: bool,
+        _ballast: [u8; BYTES],
+    }
+
+    impl<const BYTES: usize> Errand for Told<BYTES> {
+        fn run(self, _: Counts) -> End {
+            if self.alive { End::Completed } else { End::Ghost }
+        }
+
+        fn kill(&self) -> bool {
+            self.alive
+        }
+
+        fn is_ghost(&self) -> bool {
+            !self.alive
+        }
+    }
+
+    #[test]
+    fn an_errand_is_asked_whether_it_is_alive_also_in_a_box() {
+        fn check<const BYTES: usize>(alive: bool) {
+            let errand = Told { alive, _ballast: [0; BYTES] };
+            // SAFETY: the errand borrows nothing.
+            let task = unsafe { Task::borrowing(errand) };
+            assert_eq!((task.kill(), task.is_ghost()), (alive, !alive));
+            let end = if alive { End::Completed } else { End::Ghost };
+            assert_eq!(task.call(Counts::Ticket), end);
+        }
+        for alive in [true, false] {
+            check::<8>(alive);
+            check::<200>(alive);
+        }
+    }
+}

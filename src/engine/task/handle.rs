@@ -1,0 +1,453 @@
+//! A task with a handle: where its closure waits, and where its outcome waits for whoever joins.
+//!
+//! The parcel is shared by the line, which holds an errand for it, and by the handle. Whoever takes
+//! what is packed in it, under the parcel's lock, decides what becomes of the task: a worker whose
+//! turn it is, somebody who joins it and runs it himself, or somebody who cancels it. So there is
+//! exactly one outcome.
+
+#[cfg(any(feature = "tokio", all(test, loom)))]
+mod driven;
+mod panicked;
+
+use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+use std::sync::{Arc, Weak};
+use std::task::Waker;
+use std::time::Duration;
+
+use self::panicked::Recipient;
+use crate::engine::context::{Kind, enter, is_innermost};
+use crate::engine::scheduler::lend::{Lent, Queued, Release};
+use crate::engine::sync::atomic::{AtomicBool, Ordering};
+use crate::engine::sync::{Mutex, MutexGuard, lock};
+use crate::engine::task::current::{Stoppable, as_current};
+use crate::engine::task::run::{Counts, End, contain};
+use crate::engine::task::slip::Slip;
+use crate::engine::{Engine, Work};
+use crate::error::{JoinError, TaskPanic};
+
+/// A pool's work of which single tasks can be run elsewhere: `P` is what is packed into a parcel,
+/// `R` what comes out.
+pub(crate) trait Unpack<P, R>: Work {
+    /// What stands in the line for a task.
+    fn job(slip: Slip<Self, P, R>) -> Self::Job
+    where
+        P: Send + 'static,
+        R: Send + 'static;
+
+    /// Runs a task on the calling thread, which joins it, if that can be done on a thread. True if it has run.
+    fn run_here(parcel: &Arc<Parcel<Self, P, R>>) -> bool;
+}
+
+/// See the module's first lines.
+pub(crate) struct Parcel<W: Work, P, R> {
+    engine: Arc<Engine<W>>,
+    content: Mutex<Content<P, R>>,
+    /// The outcome is there. Only to look for it without the lock.
+    done: AtomicBool,
+    /// Somebody has asked the task to stop.
+    stop: AtomicBool,
+    origin: &'static Location<'static>,
+}
+
+struct Content<P, R> {
+    stage: Stage<P, R>,
+    waker: Option<Waker>,
+    recipient: Recipient,
+    /// What the task is, or has, that waits for this one: gone when that task has ended.
+    awaited_by: Option<Weak<dyn Release>>,
+    /// The pool has it among the tasks that others wait for.
+    listed: bool,
+    /// It was taken out of its turn, for a lent place.
+    claimed: bool,
+}
+
+enum Stage<P, R> {
+    /// Nobody has begun with it.
+    Packed(P),
+    /// It was taken out of its turn, for a lent place, and is about to start.
+    Claimed(P),
+    /// It will never start: it waits to be dropped.
+    Killed(P),
+    /// Somebody runs it, or drops it.
+    Open,
+    #[cfg_attr(
+        not(any(feature = "tokio", all(test, loom))),
+        expect(dead_code, reason = "for pools of futures")
+    )]
+    /// A driver runs it, and is told by the waker if it is to be dropped.
+    Driven(Option<Waker>),
+    /// It is to be dropped.
+    Stopping,
+    /// It panicked, and has not been counted: the outcome does not show yet.
+    Panicked(TaskPanic),
+    Done(Result<R, JoinError>),
+    /// The handle, or the hook, has received the outcome.
+    Collected,
+}
+
+/// What a handle can do with its task, whatever pool it is on.
+pub(crate) trait Joinable<R>: Send + Sync {
+    /// See [`Unpack::run_here`].
+    fn run_here(self: Arc<Self>) -> bool;
+
+    /// A task waits for this one: it may start in a lent place. `by` is there as long as that task is. If a thread
+    /// could not be started for it, returns when to try again.
+    fn want(self: Arc<Self>, by: Weak<dyn Release>) -> Option<Duration>;
+
+    /// No task waits for this one any more.
+    fn unwant(&self);
+
+    /// Has the task dropped if nobody has begun with it: then true. Otherwise asks it to stop.
+    fn cancel(&self) -> bool;
+
+    fn is_done(&self) -> bool;
+
+    /// See [`Work::may_block`].
+    fn may_block(&self) -> bool;
+
+    /// Has `waker` woken when the outcome is there. False if it is there already.
+    fn watch(&self, waker: &Waker) -> bool;
+
+    /// The outcome, if it is there. Otherwise `waker` is woken when it is.
+    fn collect(&self, waker: &Waker) -> Option<Result<R, JoinError>>;
+
+    /// The handle is dropped, and has not collected the outcome: the hook receives the task's panic.
+    fn detach(&self);
+}
+
+impl<W, P, R> Parcel<W, P, R>
+where
+    W: Unpack<P, R>,
+    P: Send + 'static,
+    R: Send + 'static,
+{
+    pub(crate) fn new(
+        engine: &Arc<Engine<W>>,
+        packed: P,
+        origin: &'static Location<'static>,
+    ) -> Arc<Self> {
+        Parcel::at(Stage::Packed(packed), engine, origin)
+    }
+
+    #[cfg(any(feature = "tokio", all(test, loom)))]
+    /// As [`Parcel::new`], for what knows its parcel.
+    pub(crate) fn with(
+        engine: &Arc<Engine<W>>,
+        origin: &'static Location<'static>,
+        pack: impl FnOnce(Arc<Self>) -> P,
+    ) -> Arc<Self> {
+        let parcel = Parcel::at(Stage::Open, engine, origin);
+        let packed = pack(Arc::clone(&parcel));
+        lock(&parcel.content).stage = Stage::Packed(packed);
+        parcel
+    }
+
+    fn at(
+        stage: Stage<P, R>,
+        engine: &Arc<Engine<W>>,
+        origin: &'static Location<'static>,
+    ) -> Arc<Self> {
+        let content = Content {
+            stage,
+            waker: None,
+            recipient: Recipient::Handle,
+            awaited_by: None,
+            listed: false,
+            claimed: false,
+        };
+        Arc::new(Parcel {
+            engine: Arc::clone(engine),
+            content: Mutex::new(content),
+            done: AtomicBool::new(false),
+            stop: AtomicBool::new(false),
+            origin,
+        })
+    }
+
+    #[cfg(any(feature = "tokio", all(test, loom)))]
+    pub(crate) fn origin(&self) -> &'static Location<'static> {
+        self.origin
+    }
+
+    pub(crate) fn engine(&self) -> &Arc<Engine<W>> {
+        &self.engine
+    }
+
+    /// Takes what is packed. Whoever gets it decides the outcome.
+    pub(crate) fn take(&self) -> Option<P> {
+        self.take_as(Stage::Open)
+    }
+
+    /// Takes what was claimed.
+    pub(in crate::engine) fn take_claimed(&self) -> Option<P> {
+        self.take_from(Stage::Open, true)
+    }
+
+    #[cfg(any(feature = "tokio", all(test, loom)))]
+    /// As [`Parcel::take`] or [`Parcel::take_claimed`], for a driver, which can be told to drop the task.
+    pub(crate) fn take_to_drive(&self, claimed: bool) -> Option<P> {
+        self.take_from(Stage::Driven(None), claimed)
+    }
+
+    fn take_as(&self, next: Stage<P, R>) -> Option<P> {
+        self.take_from(next, false)
+    }
+
+    fn take_from(&self, next: Stage<P, R>, claimed: bool) -> Option<P> {
+        let mut content = lock(&self.content);
+        match (std::mem::replace(&mut content.stage, next), claimed) {
+            (Stage::Packed(packed), false) | (Stage::Claimed(packed), true) => Some(packed),
+            (other, _) => {
+                content.stage = other;
+                None
+            }
+        }
+    }
+
+    /// Takes back what nobody has begun with; otherwise asks the task to stop.
+    pub(crate) fn take_back(&self) -> Option<P> {
+        self.stop.store(true, Ordering::Relaxed);
+        let packed = self.take_to_cancel()?;
+        self.settle(Err(JoinError::Cancelled));
+        Some(packed)
+    }
+
+    /// Takes a task that has not started, and counts it as cancelled.
+    fn take_to_cancel(&self) -> Option<P> {
+        if let Some(packed) = self.take() {
+            self.engine.depart();
+            return Some(packed);
+        }
+        let packed = self.take_claimed()?;
+        self.engine.count(End::Cancelled, Counts::Claimed);
+        Some(packed)
+    }
+
+    /// Runs the task on the calling thread, with what was taken from the parcel. It is counted
+    /// before its outcome shows.
+    pub(crate) fn run(
+        self: &Arc<Self>,
+        packed: P,
+        counts: Counts,
+        task: impl FnOnce(P) -> R,
+    ) -> End {
+        let this: Arc<dyn Stoppable> = Arc::clone(self) as _;
+        let outcome = as_current(Some(this), || catch_unwind(AssertUnwindSafe(|| task(packed))));
+        match outcome {
+            Ok(value) => {
+                self.engine.count(End::Completed, counts);
+                self.settle(Ok(value));
+                End::Counted
+            }
+            Err(payload) => {
+                self.end_panicked(TaskPanic::caught(payload, Some(self.origin)), counts)
+            }
+        }
+    }
+
+    /// Runs a queued task on the calling thread, which joins it, if there is a place for it and the thread may.
+    /// True if it has run.
+    pub(crate) fn run_for_joiner(self: &Arc<Self>, task: impl FnOnce(P) -> R) -> bool {
+        if self.is_ghost() || !self.engine.may_run_here() {
+            return false;
+        }
+        let _lent = if is_innermost(&self.engine) { None } else { Lent::begin() };
+        let Some((packed, guest)) = self.engine.admit_guest(|| self.take()) else { return false };
+        let _inside = enter(&self.engine, Kind::Thread);
+        // It is counted, and its panic has a recipient.
+        let _: End = self.run(packed, Counts::Guest(guest), task);
+        true
+    }
+
+    /// Has a task that is driven dropped. False if it is too late.
+    fn stop_driven(&self) -> bool {
+        let mut content = lock(&self.content);
+        let Stage::Driven(waker) = &mut content.stage else { return false };
+        let waker = waker.take();
+        content.stage = Stage::Stopping;
+        drop(content);
+        if let Some(waker) = waker {
+            contain(|| waker.wake());
+        }
+        true
+    }
+
+    /// Puts an outcome other than a panic into the parcel, and shows it.
+    fn settle(&self, outcome: Result<R, JoinError>) {
+        let mut content = lock(&self.content);
+        content.stage = Stage::Done(outcome);
+        self.show(content);
+    }
+
+    /// Lets the outcome be seen, and wakes the thread or the future that waits for it.
+    fn show(&self, mut content: MutexGuard<'_, Content<P, R>>) {
+        let waker = content.waker.take();
+        drop(content);
+        // After the lock, for whoever looks for this takes the lock next.
+        // Release: pairs with the Acquire in `is_done`.
+        self.done.store(true, Ordering::Release);
+        if let Some(waker) = waker {
+            // A waker is somebody else's code; whoever settles a task has nothing to do with it.
+            contain(|| waker.wake());
+        }
+    }
+
+    /// Makes sure that the task will not run. False if it would not have run anyway. What it owns
+    /// is dropped later, by [`Parcel::discard`].
+    pub(crate) fn kill(&self) -> bool {
+        let mut content = lock(&self.content);
+        match std::mem::replace(&mut content.stage, Stage::Open) {
+            Stage::Packed(packed) => {
+                content.stage = Stage::Killed(packed);
+                true
+            }
+            other => {
+                content.stage = other;
+                false
+            }
+        }
+    }
+
+    /// Whether the task's ticket does not stand for it any more.
+    pub(crate) fn is_ghost(&self) -> bool {
+        !matches!(lock(&self.content).stage, Stage::Packed(_))
+    }
+
+    /// Drops what nobody will run any more, and says so.
+    pub(crate) fn discard(&self) {
+        let mut content = lock(&self.content);
+        let packed = match std::mem::replace(&mut content.stage, Stage::Open) {
+            Stage::Packed(packed) | Stage::Killed(packed) => packed,
+            other => {
+                content.stage = other;
+                return;
+            }
+        };
+        drop(content);
+        contain(|| drop(packed));
+        self.settle(Err(JoinError::Cancelled));
+    }
+}
+
+impl<W, P, R> Stoppable for Parcel<W, P, R>
+where
+    W: Work,
+{
+    fn should_stop(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+impl<W: Work, P: Send, R: Send> Release for Parcel<W, P, R> {}
+
+impl<W, P, R> Queued<W::Job> for Parcel<W, P, R>
+where
+    W: Unpack<P, R>,
+    P: Send + 'static,
+    R: Send + 'static,
+{
+    fn claim(self: Arc<Self>) -> Result<W::Job, Arc<dyn Release>> {
+        let mut content = lock(&self.content);
+        content.listed = false;
+        let is_awaited = content.is_awaited();
+        match std::mem::replace(&mut content.stage, Stage::Open) {
+            Stage::Packed(packed) if is_awaited => {
+                (content.stage, content.claimed) = (Stage::Claimed(packed), true);
+                drop(content);
+                Ok(W::job(Slip::claimed(self)))
+            }
+            other => {
+                content.stage = other;
+                drop(content);
+                Err(self)
+            }
+        }
+    }
+
+    fn is_awaited(&self) -> bool {
+        let mut content = lock(&self.content);
+        let is_awaited = matches!(content.stage, Stage::Packed(_)) && content.is_awaited();
+        content.listed = is_awaited;
+        is_awaited
+    }
+}
+
+impl<P, R> Content<P, R> {
+    fn is_awaited(&self) -> bool {
+        self.awaited_by.as_ref().is_some_and(|task| task.strong_count() > 0)
+    }
+}
+
+impl<W, P, R> Joinable<R> for Parcel<W, P, R>
+where
+    W: Unpack<P, R>,
+    P: Send + 'static,
+    R: Send + 'static,
+{
+    fn run_here(self: Arc<Self>) -> bool {
+        W::run_here(&self)
+    }
+
+    fn want(self: Arc<Self>, by: Weak<dyn Release>) -> Option<Duration> {
+        let mut content = lock(&self.content);
+        if !matches!(content.stage, Stage::Packed(_)) {
+            return None;
+        }
+        content.awaited_by = Some(by);
+        let is_known = std::mem::replace(&mut content.listed, true);
+        drop(content);
+        let queued: Weak<dyn Queued<W::Job>> = Arc::downgrade(&self) as _;
+        self.engine.await_queued((!is_known).then_some(queued))
+    }
+
+    fn unwant(&self) {
+        lock(&self.content).awaited_by = None;
+    }
+
+    fn cancel(&self) -> bool {
+        self.stop.store(true, Ordering::Relaxed);
+        // First the place, because what is dropped may want one.
+        let Some(packed) = self.take_to_cancel() else { return self.stop_driven() };
+        contain(|| drop(packed));
+        self.settle(Err(JoinError::Cancelled));
+        true
+    }
+
+    fn is_done(&self) -> bool {
+        // Acquire: pairs with the Release in `settle`.
+        self.done.load(Ordering::Acquire)
+    }
+
+    fn may_block(&self) -> bool {
+        W::may_block()
+    }
+
+    fn watch(&self, waker: &Waker) -> bool {
+        let mut content = lock(&self.content);
+        if matches!(content.stage, Stage::Done(_) | Stage::Collected) {
+            return false;
+        }
+        let old = content.waker.replace(waker.clone());
+        drop(content);
+        drop(old);
+        true
+    }
+
+    fn collect(&self, waker: &Waker) -> Option<Result<R, JoinError>> {
+        let mut content = lock(&self.content);
+        if let Stage::Done(_) = content.stage {
+            match std::mem::replace(&mut content.stage, Stage::Collected) {
+                Stage::Done(outcome) => return Some(outcome),
+                other => content.stage = other,
+            }
+        }
+        let old = content.waker.replace(waker.clone());
+        drop(content);
+        drop(old);
+        None
+    }
+
+    fn detach(&self) {
+        self.leave_to_hook();
+    }
+}

@@ -1,0 +1,77 @@
+//! Who receives the panic of a task with a handle: the handle, or the hook if the handle was dropped.
+//!
+//! The parcel's lock decides it, so each panic is told once. A panic is put into the parcel, or told to the
+//! hook, before its task is counted: when a wait for the end of all tasks returns, the hook has been called
+//! for each handle that was dropped before.
+
+use super::{Content, Parcel, Stage, Unpack, lock};
+use crate::engine::task::run::{Counts, End};
+use crate::error::{JoinError, TaskPanic};
+
+/// Who receives a panic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Recipient {
+    /// The handle, which may still collect it.
+    Handle,
+    /// The hook: the handle was dropped.
+    Hook,
+}
+
+impl<W, P, R> Parcel<W, P, R>
+where
+    W: Unpack<P, R>,
+    P: Send + 'static,
+    R: Send + 'static,
+{
+    /// Ends a task that panicked: tells its recipient, and counts the task.
+    #[cold]
+    pub(super) fn end_panicked(&self, panic: TaskPanic, counts: Counts) -> End {
+        let mut content = lock(&self.content);
+        let untold = match content.recipient {
+            Recipient::Handle => {
+                content.stage = Stage::Panicked(panic);
+                None
+            }
+            Recipient::Hook => Some(panic),
+        };
+        drop(content);
+        self.tell_hook(untold);
+        self.engine.count(End::Panicked, counts);
+        let mut content = lock(&self.content);
+        content.stage = match content.take_panic() {
+            Some(panic) => Stage::Done(Err(JoinError::Panicked(panic))),
+            None => Stage::Collected,
+        };
+        self.show(content);
+        End::CountedPanic
+    }
+
+    /// See [`Joinable::detach`](super::Joinable::detach).
+    pub(super) fn leave_to_hook(&self) {
+        let mut content = lock(&self.content);
+        content.recipient = Recipient::Hook;
+        content.awaited_by = None;
+        let panic = content.take_panic();
+        drop(content);
+        self.tell_hook(panic);
+    }
+
+    pub(super) fn tell_hook(&self, panic: Option<TaskPanic>) {
+        if let Some(panic) = panic {
+            let _: End = self.engine.hooks().tell_panic(panic);
+        }
+    }
+}
+
+impl<P, R> Content<P, R> {
+    /// Takes the panic out, whether or not it shows already.
+    fn take_panic(&mut self) -> Option<TaskPanic> {
+        match std::mem::replace(&mut self.stage, Stage::Collected) {
+            Stage::Panicked(panic) | Stage::Done(Err(JoinError::Panicked(panic))) => Some(panic),
+            other => {
+                self.stage = other;
+                None
+            }
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Joining: how a thread, or a future, waits for an outcome.
+
+use std::sync::{Arc, Weak};
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use crate::engine::context::{Kind, current_waits, inside, resume_on_thread};
+use crate::engine::scheduler::lend::{Lent, Release};
+use crate::engine::task::handle::Joinable;
+use crate::engine::task::waits::Suspension;
+use crate::engine::threads::spin::look;
+use crate::engine::wait::{is_over, park_until, this_thread};
+use crate::error::{JoinError, Refused};
+
+/// An error if [`wait_for`] would block a thread that must not block.
+pub(crate) fn check_wait<R>(
+    parcel: &Arc<dyn Joinable<R>>,
+    deadline: Option<Instant>,
+) -> Result<(), Refused> {
+    if parcel.is_done() || is_over(deadline) || parcel.may_block() {
+        return Ok(());
+    }
+    Err(Refused::InRuntime)
+}
+
+/// Waits for an outcome, on a thread.
+pub(crate) fn wait_for<R>(
+    parcel: &Arc<dyn Joinable<R>>,
+    deadline: Option<Instant>,
+) -> Option<Result<R, JoinError>> {
+    wait_with(parcel, deadline, |waker| parcel.collect(waker))
+}
+
+/// Waits until a task has ended, on a thread, and for what `poll` finds then. If the thread runs a task, that one
+/// runs the awaited one itself or lends its place: see [`lend`](crate::engine::scheduler::lend).
+pub(crate) fn wait_with<R, T>(
+    parcel: &Arc<dyn Joinable<R>>,
+    deadline: Option<Instant>,
+    mut poll: impl FnMut(&Waker) -> Option<T>,
+) -> Option<T> {
+    let found = if parcel.is_done() || run_here(parcel) { poll(Waker::noop()) } else { None };
+    if found.is_some() || is_over(deadline) {
+        return found.or_else(|| poll(Waker::noop()));
+    }
+    let lent = Lent::begin();
+    let want = || lent.as_ref().and_then(|lent| Arc::clone(parcel).want(lent.token()));
+    let mut retry = want();
+    if look(|| parcel.is_done().then_some(())).is_some()
+        && let Some(found) = poll(Waker::noop())
+    {
+        return Some(found);
+    }
+    let waker = this_thread();
+    loop {
+        if let Some(found) = poll(&waker) {
+            return Some(found);
+        }
+        if !park_until(deadline, retry) {
+            parcel.unwant();
+            return poll(&waker);
+        }
+        retry = retry.and_then(|_| want());
+    }
+}
+
+/// Polls for an outcome. A task that waits for it lends its place as long as it is suspended.
+pub(crate) fn poll_outcome<R>(
+    parcel: &Arc<dyn Joinable<R>>,
+    suspension: &mut Option<Suspension>,
+    context: &Context<'_>,
+) -> Poll<Result<R, JoinError>> {
+    resume_on_thread();
+    let mut outcome = parcel.collect(context.waker());
+    if outcome.is_none() && run_here(parcel) {
+        outcome = parcel.collect(context.waker());
+    }
+    if let Some(outcome) = outcome {
+        *suspension = None;
+        return Poll::Ready(outcome);
+    }
+    if let Some(by) = suspend_on(suspension) {
+        Arc::clone(parcel).want(by);
+    }
+    Poll::Pending
+}
+
+/// Polls until it is ready, on this thread, which looks around before it parks.
+pub(crate) fn block_on<R>(poll: impl FnMut(&mut Context<'_>) -> Poll<R>) -> R {
+    block_on_or_retry(poll, || None)
+}
+
+/// As [`block_on`]. Before it parks, `retry` says for how long at most.
+pub(crate) fn block_on_or_retry<R>(
+    mut poll: impl FnMut(&mut Context<'_>) -> Poll<R>,
+    mut retry: impl FnMut() -> Option<Duration>,
+) -> R {
+    let waker = this_thread();
+    let mut context = Context::from_waker(&waker);
+    let mut ready = |context: &mut Context<'_>| match poll(context) {
+        Poll::Ready(value) => Some(value),
+        Poll::Pending => None,
+    };
+    if let Some(value) = look(|| ready(&mut context)) {
+        return value;
+    }
+    loop {
+        if let Some(value) = ready(&mut context) {
+            return value;
+        }
+        park_until(None, retry());
+    }
+}
+
+/// Runs a queued task on the calling thread, which joins it, if it may. True if it has run.
+fn run_here<R>(parcel: &Arc<dyn Joinable<R>>) -> bool {
+    inside() == Some(Kind::Thread) && Arc::clone(parcel).run_here()
+}
+
+/// The task that the calling thread runs is suspended on a handle: what is there as long as that task is. None if it
+/// runs no task.
+pub(crate) fn suspend_on(suspension: &mut Option<Suspension>) -> Option<Weak<dyn Release>> {
+    let waits = current_waits()?;
+    if !suspension.as_ref().is_some_and(|known| known.is_of(&waits)) {
+        *suspension = Some(Suspension::new(&waits));
+    }
+    if inside() == Some(Kind::Thread) {
+        waits.suspend();
+    }
+    let waits: Arc<dyn Release> = waits;
+    Some(Arc::downgrade(&waits))
+}

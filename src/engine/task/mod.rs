@@ -1,0 +1,9 @@
+//! A task: what is called, its state, its handle, and how it ends.
+
+pub(crate) mod closure;
+pub(crate) mod current;
+pub(crate) mod handle;
+pub(crate) mod join;
+pub(crate) mod run;
+pub(crate) mod slip;
+pub(crate) mod waits;

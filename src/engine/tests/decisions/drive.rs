@@ -1,0 +1,155 @@
+//! Drivers: what they take, when they may go, and what is left when they are lost.
+
+use std::sync::Arc;
+use std::task::Waker;
+
+use super::Trial;
+use crate::engine::executor::drive::{Has, Refill};
+use crate::engine::scheduler::crew::{Acts, Hands, Phase};
+use crate::engine::scheduler::roster::Duty;
+use crate::engine::task::run::End;
+use crate::engine::wait::{Verdict, Waiter, this_thread};
+
+/// A crew of drivers, as many as there may be.
+fn drivers(count: usize, capacity: usize) -> Trial {
+    let mut trial = Trial::new(capacity, 0);
+    trial.crew.limits.hands = Hands::Drivers(count);
+    for _ in 0..count {
+        let me = trial.crew.roster.add(Duty::Called);
+        trial.crew.roster.introduce(me, this_thread());
+    }
+    trial
+}
+
+/// What the first driver does next, and what it takes.
+fn refill(trial: &mut Trial, has: Has) -> (Refill, Vec<u32>) {
+    let mut jobs = Vec::new();
+    let refill = trial.crew.refill(0, has, (64, &mut jobs), &mut Acts::default());
+    (refill, jobs)
+}
+
+#[test]
+fn a_driver_takes_as_many_as_may_run() {
+    let mut trial = drivers(1, 2);
+    (0..3).for_each(|job| trial.crew.line.push(job));
+    assert_eq!(refill(&mut trial, Has::Waiting), (Refill::Took, vec![0, 1]));
+    assert_eq!((trial.crew.line.driven(), trial.crew.line.queued()), (2, 1));
+    assert_eq!(refill(&mut trial, Has::Ready), (Refill::Nothing, vec![]));
+    assert_eq!(trial.crew.roster.duty(0), Duty::Engaged);
+    trial.crew.end_driven(End::Panicked);
+    assert_eq!(trial.crew.line.driven(), 1);
+    assert_eq!(refill(&mut trial, Has::Ready), (Refill::Took, vec![2]));
+}
+
+#[test]
+fn a_driver_is_idle_only_while_it_has_nothing_to_poll() {
+    let mut trial = drivers(1, 2);
+    let idle = |trial: &Trial| trial.crew.roster.count(Duty::Idle);
+    assert_eq!((refill(&mut trial, Has::Waiting).0, idle(&trial)), (Refill::Idle, 1));
+    assert_eq!((refill(&mut trial, Has::Waiting).0, idle(&trial)), (Refill::Idle, 1));
+    assert_eq!((refill(&mut trial, Has::Ready).0, idle(&trial)), (Refill::Nothing, 0));
+    assert!(trial.crew.roster.call_newest().is_none(), "it is not in the order of the idle");
+}
+
+#[test]
+fn a_driver_goes_when_nothing_is_left_that_may_need_it() {
+    let next = |count, change: fn(&mut Trial)| {
+        let mut trial = drivers(count, 2);
+        trial.crew.phase = Phase::Closed;
+        change(&mut trial);
+        refill(&mut trial, Has::Waiting).0
+    };
+    assert_eq!(next(1, |_| {}), Refill::Leave);
+    assert_eq!(next(1, |trial| trial.crew.phase = Phase::Open), Refill::Idle);
+    assert_eq!(next(1, |trial| trial.crew.line.begin_driven(1)), Refill::Idle);
+    assert_eq!(next(2, |trial| trial.crew.line.begin_driven(1)), Refill::Idle);
+    assert_eq!(next(1, |trial| trial.crew.hold_place()), Refill::Idle);
+    let adopt = |trial: &mut Trial| trial.crew.books.note_adopt();
+    assert_eq!(next(1, adopt), Refill::Idle, "one runs in a lent place");
+    assert_eq!(next(2, adopt), Refill::Idle, "another one may need help with it");
+}
+
+#[test]
+fn what_stands_in_the_line_is_lost_with_the_last_driver() {
+    let lost = |count, hands, phase| {
+        let mut trial = drivers(count, 2);
+        trial.crew.line.push(7);
+        (trial.crew.limits.hands, trial.crew.phase) = (hands, phase);
+        trial.crew.lose(0, &mut Acts::default())
+    };
+    assert_eq!(lost(1, Hands::Drivers(1), Phase::RuntimeGone), [7]);
+    assert!(lost(2, Hands::Drivers(2), Phase::RuntimeGone).is_empty(), "another one takes it");
+    assert!(lost(1, Hands::Drivers(1), Phase::Open).is_empty(), "another one may be started");
+    assert!(lost(1, Hands::Threads, Phase::Closed).is_empty(), "threads are not lost");
+}
+
+#[test]
+fn a_driver_stands_by_unless_it_may_have_been_called() {
+    let stands_by = |other, tasks: u32, closed| {
+        let mut trial = drivers(2, 2);
+        trial.crew.roster.set(1, other);
+        (0..tasks).for_each(|job| trial.crew.line.push(job));
+        trial.crew.phase = if closed { Phase::Closed } else { Phase::Open };
+        let stands_by = trial.crew.stand_by(0);
+        assert_eq!(trial.crew.roster.duty(0) == Duty::Idle, stands_by);
+        stands_by
+    };
+    assert!(stands_by(Duty::Engaged, 1, false), "the other one takes the task");
+    assert!(stands_by(Duty::Called, 1, false));
+    assert!(stands_by(Duty::Leaving, 0, false), "there is nothing to take");
+    assert!(!stands_by(Duty::Leaving, 1, false), "nobody else would");
+    assert!(!stands_by(Duty::Engaged, 0, true), "it may have to leave");
+}
+
+#[test]
+fn nobody_is_called_while_one_driver_is_enough_and_at_work() {
+    let called = |one_drives, other| {
+        let mut trial = drivers(2, 2);
+        trial.crew.one_drives = one_drives;
+        assert!(trial.crew.stand_by(0));
+        trial.crew.roster.set(1, other);
+        trial.submit(0)
+    };
+    assert_eq!(called(true, Duty::Engaged), 0);
+    assert_eq!(called(false, Duty::Engaged), 1, "it may be stuck");
+    assert_eq!(called(true, Duty::Leaving), 1, "nobody else is there");
+}
+
+/// Has tasks run and end until so many places are free.
+fn free_places(trial: &mut Trial, count: usize) {
+    for _ in 0..count {
+        trial.crew.line.pop();
+        trial.crew.line.end();
+    }
+}
+
+/// A full crew, and a future that waits for a place.
+fn with_waiter() -> (Trial, Arc<Waiter>) {
+    let (mut trial, waiter) = (drivers(1, 1), Waiter::future(Waker::noop()));
+    // It has no room for them, so they stay in the line.
+    trial.crew.line.begin_driven(1);
+    (0..trial.crew.limits.queue).for_each(|job| trial.crew.line.push(job as u32));
+    trial.crew.queue_up(Arc::clone(&waiter), None);
+    (trial, waiter)
+}
+
+#[test]
+fn a_driver_that_has_something_to_poll_serves_in_bulk() {
+    let (mut trial, waiter) = with_waiter();
+    free_places(&mut trial, 499);
+    refill(&mut trial, Has::Ready);
+    assert_eq!(waiter.verdict(), None, "it comes again before the line is empty");
+    free_places(&mut trial, 1);
+    refill(&mut trial, Has::Ready);
+    assert_eq!(waiter.verdict(), Some(Verdict::Granted), "half of the queue is free");
+}
+
+#[test]
+fn a_driver_that_has_nothing_to_poll_lets_in_whoever_fits() {
+    let (mut trial, waiter) = with_waiter();
+    refill(&mut trial, Has::Waiting);
+    assert_eq!(waiter.verdict(), None, "there is no place");
+    free_places(&mut trial, 1);
+    refill(&mut trial, Has::Waiting);
+    assert_eq!(waiter.verdict(), Some(Verdict::Granted));
+}

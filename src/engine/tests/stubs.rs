@@ -1,0 +1,140 @@
+//! What the tests of drivers, lists and the lookout share: a future, an engine without a runtime, and a
+//! waker that counts.
+
+use std::future::Future;
+use std::panic::Location;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, Wake};
+#[cfg(feature = "tokio")]
+use std::time::Duration;
+
+use crate::engine::executor::cell::{Errand, Runnable};
+use crate::engine::executor::driver::{Begin, Drives};
+use crate::engine::executor::list::{Board, List};
+#[cfg(feature = "tokio")]
+use crate::engine::executor::polling::Polls;
+use crate::engine::task::run::End;
+use crate::engine::{Engine, Hands, Hooks, NoStart, Settings, Work};
+
+/// A future that does in each poll what the script says.
+pub(crate) fn errand<S>(script: S) -> impl Errand
+where
+    S: FnMut(&mut Context<'_>) -> Poll<End> + Send + Unpin,
+{
+    Scripted(script)
+}
+
+struct Scripted<S>(S);
+
+impl<S: FnMut(&mut Context<'_>) -> Poll<End> + Unpin> Future for Scripted<S> {
+    type Output = End;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<End> {
+        (self.0)(context)
+    }
+}
+
+impl<S: FnMut(&mut Context<'_>) -> Poll<End> + Send + Unpin> Errand for Scripted<S> {
+    fn origin(&self) -> Option<&'static Location<'static>> {
+        None
+    }
+
+    fn end_by_drop(&self) -> End {
+        End::Cancelled
+    }
+}
+
+/// Futures whose drivers are turned by hand.
+pub(crate) struct ByHand(Arc<Board>);
+
+impl Work for ByHand {
+    type Job = Arc<dyn Runnable>;
+
+    const MOST: usize = 1000;
+
+    fn hands(&self) -> Hands {
+        Hands::Drivers(self.0.drivers())
+    }
+
+    fn start(_: &Arc<Engine<Self>>, _: usize) -> Result<(), NoStart> {
+        Ok(())
+    }
+
+    fn kill(_: &Self::Job) -> bool {
+        true
+    }
+
+    fn is_ghost(_: &Self::Job) -> bool {
+        false
+    }
+
+    fn origin(_: &Self::Job) -> Option<&'static Location<'static>> {
+        None
+    }
+}
+
+impl Drives for ByHand {
+    fn board(&self) -> &Arc<Board> {
+        &self.0
+    }
+
+    fn begin(_: &Arc<Engine<Self>>, _: &Arc<List>, job: Self::Job) -> Begin {
+        Begin::Cell(job)
+    }
+}
+
+/// With drivers that share a runtime's threads.
+pub(crate) fn engine(drivers: usize, capacity: usize) -> Arc<Engine<ByHand>> {
+    engine_on(Board::new(drivers), capacity)
+}
+
+pub(crate) fn engine_on(board: Board, capacity: usize) -> Arc<Engine<ByHand>> {
+    engine_with(board, settings(capacity))
+}
+
+pub(crate) fn engine_with(board: Board, settings: Settings) -> Arc<Engine<ByHand>> {
+    Engine::new(settings, ByHand(Arc::new(board)))
+}
+
+pub(crate) fn settings(capacity: usize) -> Settings {
+    Settings {
+        capacity,
+        minimum: 0,
+        queue: 100,
+        waiters: usize::MAX,
+        keep_alive: None,
+        growth: None,
+        preallocate: false,
+        name: "by hand".into(),
+        stack_size: None,
+        hooks: Hooks::default(),
+        faults: None,
+    }
+}
+
+/// Calls this as a future would that is polled by a driver whose polls take so long.
+#[cfg(feature = "tokio")]
+pub(crate) fn as_polled<R>(time: Duration, call: impl FnOnce() -> R) -> R {
+    let board = Arc::new(Board::new(1));
+    board.list(0).tempo.note(1, time);
+    let _polls = Polls::cells_of(&board, 0);
+    call()
+}
+
+/// Counts how often a driver was woken.
+#[derive(Default)]
+pub(crate) struct Bell(AtomicUsize);
+
+impl Bell {
+    pub(crate) fn rung(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}

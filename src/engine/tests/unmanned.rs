@@ -1,0 +1,115 @@
+//! Tests of an engine without workers: what it says about itself, and who waits for it.
+
+use std::future::Future;
+use std::sync::Arc;
+#[cfg(feature = "tokio")]
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Waker};
+use std::time::{Duration, Instant};
+
+use crate::engine::task::closure::Task;
+use crate::engine::{Ended, Engine, Held, Hooks, Settings};
+use crate::pool::Closures;
+
+/// An engine of two workers that are never started, with a queue of three.
+fn engine() -> Arc<Engine<Closures>> {
+    let settings = Settings {
+        capacity: 2,
+        minimum: 0,
+        queue: 3,
+        waiters: usize::MAX,
+        keep_alive: None,
+        growth: None,
+        preallocate: false,
+        name: "unmanned".into(),
+        stack_size: None,
+        hooks: Hooks { on_panic: Some(Arc::new(|_| {})), ..Hooks::default() },
+        faults: Some(Arc::new(|| true)),
+    };
+    Engine::new(settings, Closures)
+}
+
+fn push(engine: &Engine<Closures>) {
+    engine.lock().line.push(Task::new(|| {}));
+}
+
+#[test]
+fn an_engine_says_how_it_was_set_up() {
+    let engine = engine();
+    assert_eq!((engine.settings.queue, engine.name()), (3, "unmanned"));
+    assert!(engine.hooks().on_panic.is_some());
+    let limits = engine.lock().limits.clone();
+    assert_eq!(limits.lookers, (limits.cores / 2).max(1), "half of the cores may look around");
+}
+
+#[test]
+#[cfg(feature = "tokio")]
+fn no_task_is_made_if_there_is_nobody_to_run_it() {
+    assert_eq!(engine().offer(1, || unreachable!("no worker can be started")), 0);
+}
+
+#[test]
+#[cfg(feature = "tokio")]
+fn more_may_run_up_to_the_capacity() {
+    let engine = engine();
+    assert!(engine.may_run_more_than(1) && !engine.may_run_more_than(2));
+    assert!(!engine.is_shut());
+    engine.close();
+    assert!(!engine.may_run_more_than(0) && engine.is_shut());
+}
+
+#[test]
+#[cfg(feature = "tokio")]
+fn tasks_are_queued_for_a_place_while_as_many_are_driven_as_may_run() {
+    let engine = engine();
+    engine.lane.begin_driven(2);
+    push(&engine);
+    push(&engine);
+    assert!(engine.has_queued_more_than(1) && !engine.has_queued_more_than(2));
+    engine.lane.end_driven();
+    assert!(!engine.has_queued_more_than(1), "one of them may begin");
+}
+
+#[test]
+#[cfg(feature = "tokio")]
+fn a_listener_is_told_that_the_pool_is_closed_as_long_as_it_is_subscribed() {
+    #[derive(Default)]
+    struct Told(AtomicUsize);
+    impl crate::engine::CloseListener for Told {
+        fn pool_closed(&self) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    let (engine, [kept, left, gone]) = (engine(), [(); 3].map(|()| Arc::<Told>::default()));
+    let listen = |told: &Arc<Told>| engine.listen_for_close(Arc::downgrade(told) as _);
+    let subscriptions = [listen(&kept), listen(&gone)];
+    drop(listen(&left));
+    assert_eq!(engine.lock().close_listeners.len(), 2);
+    drop(gone);
+    engine.close();
+    assert_eq!((kept.0.load(Ordering::Relaxed), left.0.load(Ordering::Relaxed)), (1, 0));
+    drop(subscriptions);
+    assert!(engine.lock().close_listeners.is_empty());
+}
+
+#[test]
+fn a_future_that_waits_for_an_end_is_forgotten_when_it_is_dropped() {
+    let engine = engine();
+    push(&engine);
+    let mut until = Box::pin(engine.until(Ended::Tasks));
+    assert!(until.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    assert_eq!(engine.lock().idlers.len(), 1);
+    drop(until);
+    assert!(engine.lock().idlers.is_empty());
+}
+
+#[test]
+fn a_task_that_was_promised_a_place_is_dropped_if_nobody_will_ever_take_it() {
+    let (engine, token) = (engine(), Arc::new(()));
+    let inside = Arc::clone(&token);
+    engine.lock().hold_place();
+    // A start has failed, and so soon after that none is tried.
+    engine.lock().no_start_before = Instant::now().checked_add(Duration::from_secs(3600));
+    Held { engine: &engine }.put(Task::new(move || drop(inside)));
+    assert_eq!(Arc::strong_count(&token), 1);
+}
