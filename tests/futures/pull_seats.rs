@@ -31,7 +31,9 @@ fn a_few_items_take_a_few_seats() {
             let before = pool.stats().accepted;
             pool.for_each(0..items, |_| async {}).await.unwrap();
             let seats = pool.stats().accepted - before;
-            assert!(seats <= 3 + 2 * items, "{seats} seats for {items} items");
+            // A driver starts twice as many seats as before when its own have all been polled. There are up
+            // to two drivers, and neither knows of the other's seats.
+            assert!(seats <= 2 * (3 + 2 * items), "{seats} seats for {items} items");
         }
         drained(&pool).await;
     });
