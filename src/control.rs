@@ -77,7 +77,7 @@ impl Control {
         self.engine.load()
     }
 
-    /// An error if whoever asks would wait for itself.
+    /// An error if the caller would wait for itself.
     pub(crate) fn check_outside(&self, what: Ended) -> Result<(), StillRunning> {
         self.engine.check_outside(what)
     }

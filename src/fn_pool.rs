@@ -252,7 +252,7 @@ impl<T: Send + 'static, R: Send + 'static> FnPool<T, R> {
         let parcel = Parcel::new(self.engine(), argument, Location::caller());
         let job = Job::Spawned(Slip::new(&parcel));
         if let Err((_job, refused)) = self.engine().submit_or_run(job, patience) {
-            // Nobody else knows of the parcel, so what was packed is in it.
+            // No other thread has the parcel, so what was packed is still in it.
             if let Some(argument) = parcel.take() {
                 return Err(SubmitError::new(argument, refused));
             }

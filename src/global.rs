@@ -110,6 +110,6 @@ pub(crate) fn install(builder: Builder) -> Result<(), BuildError> {
     if GLOBAL.get().is_some() {
         return Err(BuildError::GlobalExists);
     }
-    // Somebody may have been quicker meanwhile; then the new pool closes, unused.
+    // Another thread may have set the global pool meanwhile; then the new pool closes, unused.
     GLOBAL.set(builder.build()?).map_err(|_unused| BuildError::GlobalExists)
 }

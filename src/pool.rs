@@ -264,7 +264,7 @@ impl Pool {
         let parcel = Parcel::new(self.engine(), task, origin);
         let errand = Task::errand(Spawned(Slip::new(&parcel)));
         if let Err((_errand, refused)) = self.engine().submit_or_run(errand, patience) {
-            // Nobody else knows of the parcel, so what was packed is in it.
+            // No other thread has the parcel, so what was packed is still in it.
             if let Some(task) = parcel.take() {
                 return Err(SubmitError::new(task, refused));
             }

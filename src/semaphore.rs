@@ -325,7 +325,7 @@ impl Semaphore {
     fn change<R>(&self, decide: impl FnOnce(&mut Queue, &mut Wake) -> R) -> R {
         let mut wake = Wake::new();
         let outcome = decide(&mut self.queue(), &mut wake);
-        // A waker is somebody else's code, and one that panics must not keep the others asleep.
+        // A waker is foreign code, and one that panics must not keep the others asleep.
         wake.iter().for_each(|waiter| contain(|| waiter.wake()));
         outcome
     }

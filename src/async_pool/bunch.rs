@@ -2,9 +2,9 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// So many at first, and again after a seat has found no item.
+/// The size of the first bunch, and of the next one after a seat has found no item.
 const FIRST: usize = 2;
-/// .. and twice as many each time, up to this.
+/// The largest bunch. Each bunch is twice as large as the one before it, up to this size.
 const MOST: usize = 64;
 /// After the pool had no place for all of them, it is not asked again for so many items.
 const PAUSE: usize = 32;

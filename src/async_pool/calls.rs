@@ -24,7 +24,7 @@ type Make<T, R> = Box<dyn Fn(For<'_, T, R>, T, Origin) -> Arc<dyn Runnable> + Se
 enum For<'a, T: Send + 'static, R: Send + 'static> {
     /// The driver with this list. The call has no handle.
     Driver(&'a Arc<Engine<Calls<T, R>>>, &'a List),
-    /// .. or it has one.
+    /// The driver with this list. The call has this handle's parcel.
     Handle(&'a List, Arc<Spawned<T, R>>),
 }
 
@@ -156,7 +156,7 @@ impl<T: Send + 'static, R: Send + 'static> Drives for Calls<T, R> {
             }
             Job::Spawned(slip) => {
                 let begun = Calls::begin(&slip, list);
-                // If it has ended and nobody wants its outcome, that is dropped here, and may panic; the
+                // If it has ended and its handle is gone, the outcome is dropped here, and may panic; the
                 // call is counted already.
                 contain(|| drop(slip));
                 begun.map_or_else(Begin::Ended, Begin::Cell)
@@ -202,7 +202,7 @@ where
 {
     // The job is dropped last, because it has cancelled what it finds in the parcel.
     if let Err((_job, refused)) = entered
-        // Nobody else knows of the parcel, so what was packed is in it.
+        // No other thread has the parcel, so what was packed is still in it.
         && let Some(argument) = parcel.take()
     {
         return Err(SubmitError::new(argument, refused));

@@ -135,7 +135,7 @@ where
 {
     // The job is dropped last, because it has cancelled what it finds in the parcel.
     if let Err((_job, refused)) = entered
-        // Nobody else knows of the parcel, so what was packed is in it.
+        // No other thread has the parcel, so what was packed is still in it.
         && let Some(future) = parcel.take().and_then(|packed| packed.0.take()?.into_future())
     {
         return Err(SubmitError::new(future, refused));

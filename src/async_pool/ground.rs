@@ -1,4 +1,4 @@
-//! What a pool of futures stands on: somebody's runtime, or threads of its own.
+//! Where a pool of futures runs: on a runtime of the user, or on threads of its own.
 //!
 //! The threads of a runtime share its timers and sockets, under one lock. Two drivers whose futures do little
 //! but wait meet there all the time, so that one alone is faster: see the engine's lookout. On threads of the
@@ -26,8 +26,8 @@ pub(crate) enum Ground {
     OwnThreads(usize),
 }
 
-/// The runtime of one thread. It ends without a wait for what was given to `spawn_blocking`: nobody who drains
-/// waits for that either. And it may have to end inside a task, where tokio lets nobody wait: there a driver
+/// The runtime of one thread. It ends without waiting for what was given to `spawn_blocking`: a drain does not
+/// wait for that either. It may also have to end inside a task, where tokio lets no thread block: there a driver
 /// starts others, and if one cannot have a thread its runtime is not needed.
 pub(super) struct OwnRuntime(Option<Runtime>);
 

@@ -4,7 +4,7 @@
 //! and takes the next. It holds one place for as long as there are items, and gives it up if others wait
 //! for one. It also does so, and begins anew, if its driver sleeps because another is enough. The first seat
 //! has the pool begin with a [`Bunch`] more as soon as it has got an item, one of these does the same, and so
-//! on until the capacity is reached; they begin beside it, unless somebody stands in the line. Only one seat
+//! on until the capacity is reached; they begin beside it, unless a task is queued. Only one seat
 //! waits for an item; the others that find none are gone, and their places are free.
 
 mod seat;
@@ -72,7 +72,7 @@ struct Items<S> {
     source: S,
     /// No more items are taken.
     over: bool,
-    /// .. although there may be some.
+    /// No more items are taken although the source may have some.
     cut_off: bool,
     /// The seat that waits for an item, or for room for its result, and how it is woken.
     waiter: Option<(Id, Waker)>,
@@ -145,7 +145,7 @@ where
         }
     }
 
-    /// A seat in the place of whoever pulls.
+    /// A seat in the place of the task that pulls.
     pub(super) fn own_seat(self: &Arc<Self>) -> Seat<S, F, Fut, K, Own> {
         self.seat(From::Line)
     }
@@ -205,7 +205,7 @@ where
             if let Some((waiting, waker)) = waiter
                 && waiting != seat
             {
-                // Perhaps there is more, and nobody else would tell.
+                // The source may have more items, and only this seat can tell the one that waits.
                 waker.wake();
             }
             return item.map_or(Next::Over, |item| Next::Item(number, item));
@@ -252,7 +252,7 @@ where
         self.not_polled(from).load(Ordering::Relaxed) == 0
     }
 
-    /// Whether somebody else's task waits for the place of a seat.
+    /// Whether a task that is no seat of this pull waits for the place of a seat.
     fn is_in_the_way(&self) -> bool {
         self.engine.has_queued_more_than(self.queued.load(Ordering::Relaxed))
     }
@@ -270,7 +270,7 @@ where
     }
 
     /// Ready when no seat is left that has an item or could get one. Those in the line find out when
-    /// their turn comes: whoever pulls may have the place that they wait for.
+    /// their turn comes: the task that pulls may have the place that they wait for.
     pub(super) fn poll_end(&self, context: &mut Context<'_>) -> Poll<()> {
         // First the waker, then the look: the last one that leaves later wakes it.
         let old = lock(&self.end).replace(context.waker().clone());
@@ -282,7 +282,7 @@ where
     }
 
     /// Whether there may be items, and no seat to take them: those in the line may never get a place, if
-    /// whoever pulls has it.
+    /// the task that pulls has it.
     pub(super) fn needs_seat(&self) -> bool {
         // Acquire: pairs with the AcqRel in `leave`.
         self.begun.load(Ordering::Acquire) == 0 && !lock(&self.items).over
@@ -352,7 +352,7 @@ impl<S> Items<S> {
         }
     }
 
-    /// A seat that waits may be polled by somebody else than before.
+    /// Keeps the newest waker of the seat that waits: another task may poll it now.
     fn keep_waker(&mut self, seat: Id, waker: &Waker) {
         if let Some((waiting, kept)) = &mut self.waiter
             && *waiting == seat

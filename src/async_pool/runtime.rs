@@ -30,7 +30,7 @@ pub(super) fn start_driver<W: Drives>(
     runtime: &Handle,
 ) -> Result<(), NoStart> {
     let (driver, begun) = Driver::new(engine, index);
-    // It runs until its pool ends, and nobody waits for it otherwise.
+    // It runs until its pool ends. No task waits for it, so its handle is not kept.
     drop(runtime.spawn(Driving { driver, knocker: None, runtime: runtime.clone() }));
     make_way(NEW, runtime);
     if begun.rely() { Ok(()) } else { Err(NoStart::RuntimeGone) }
@@ -60,7 +60,7 @@ pub(super) fn start_thread<W: Drives>(
         drop(its_engine);
         runtime.run(|handle| Driving { driver, knocker: None, runtime: handle });
     })?;
-    // Where there is a thread, nobody drops the driver before its first turn.
+    // The thread has been started, so the driver is not dropped before its first turn.
     let _ = begun.rely();
     Ok(())
 }
@@ -161,8 +161,8 @@ impl<W: Drives> Driving<W> {
         pin!(yield_now()).poll(context)
     }
 
-    /// Whether its runtime has nobody to whom it would yield. The only thread of a runtime may be at what
-    /// `block_on` runs, which is no task.
+    /// Whether its runtime has no other task to yield to. The only thread of a runtime may be running the
+    /// future of `block_on`, which is no task.
     fn has_runtime_for_itself(&self) -> bool {
         let runtime = self.runtime.metrics();
         runtime.num_workers() > 1 && runtime.num_alive_tasks() <= self.driver.drivers()

@@ -42,7 +42,7 @@ pin_project! {
         Fut::Output: 'static,
     {
         fn drop(this: Pin<&mut Self>) {
-            // Wherever it is dropped, nobody expects a panic of its.
+            // The thread that drops the cell must not unwind from a panic of the future.
             contain(|| this.project().future.set(None));
         }
     }

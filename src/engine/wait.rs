@@ -1,7 +1,7 @@
 //! Waiting: one mechanism for threads and futures. A blocked thread is just another waker.
 //!
-//! Whoever waits has a [`Waiter`]; whoever decides the wait, always under a lock of theirs, puts
-//! a [`Verdict`] into it and wakes it after the lock is free. To wake a parked thread costs
+//! A thread or a future that waits has a [`Waiter`]. The thread that decides the wait holds the lock of the queue,
+//! puts a [`Verdict`] into the waiter, and wakes it after the lock is free. To wake a parked thread costs
 //! thousands of times what the verdict costs, so a thread first looks around for a while.
 
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub(crate) enum Verdict {
     Closed = 2,
 }
 
-/// How a waiter waits, so that nobody wakes it who need not.
+/// How a waiter waits, so that no thread wakes it without need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Mood {
@@ -107,7 +107,7 @@ impl Waiter {
     pub(crate) fn set_waker(&self, waker: &Waker) {
         let mut kept = lock(&self.waker);
         if !kept.will_wake(waker) {
-            // The old waker is somebody else's code, so it is dropped after the lock.
+            // The old waker is foreign code, so it is dropped after the lock.
             let old = std::mem::replace(&mut *kept, waker.clone());
             drop(kept);
             drop(old);

@@ -124,7 +124,7 @@ impl<K, J, P: Pack<K, J>> Take<K, J> for P {
 }
 
 impl<P: Shard> Multi<P> {
-    /// As [`give`](Multi::give), but does not block when it waits. Whoever drops it gives up the wait.
+    /// As [`give`](Multi::give), but does not block when it waits. A caller that drops the future gives up the wait.
     pub(super) async fn give_async<K, J>(
         &self,
         task: J,

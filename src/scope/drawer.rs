@@ -20,7 +20,7 @@ impl<T> Drawer<T> {
     }
 }
 
-/// Can be emptied, whatever is in it; the panic that nobody took is returned.
+/// Can be emptied, whatever is in it. Returns the panic if no handle took it.
 pub(super) trait Empty: Send + Sync {
     fn empty(&self) -> Option<TaskPanic>;
     fn is_empty(&self) -> bool;

@@ -15,8 +15,9 @@ use crate::pool::Closures;
 pub(super) struct Latch {
     engine: Arc<Engine<Closures>>,
     held: AtomicUsize,
-    /// The first panic, and whoever waits.
+    /// The first panic.
     panic: Mutex<Option<TaskPanic>>,
+    /// Wakes the thread or the task that waits for the scope.
     waker: Mutex<Option<Waker>>,
 }
 
@@ -45,7 +46,7 @@ impl Latch {
         Hold(Arc::clone(self))
     }
 
-    /// Ready when nobody holds it.
+    /// Ready when no task holds it.
     pub(super) fn poll(&self, context: &Context<'_>) -> Poll<()> {
         // First the waker, then the look: the last one that lets go later wakes it.
         let old = locked(&self.waker).replace(context.waker().clone());
@@ -82,7 +83,7 @@ impl<F: FnOnce()> Errand for Latched<F> {
     fn run(self, counts: Counts) -> End {
         let Latched { task, hold, origin } = self;
         let outcome = catch_unwind(AssertUnwindSafe(task));
-        // It is counted before whoever waits for the scope hears of it.
+        // The task is counted before the thread that waits for the scope is woken.
         let Err(payload) = outcome else {
             hold.0.engine.count(End::Completed, counts);
             return End::Counted;

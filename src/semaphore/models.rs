@@ -67,7 +67,7 @@ fn a_waiting_future_is_woken_by_a_release() {
     explore(|| {
         let (semaphore, join) = with_thread(1, |semaphore| {
             loom::future::block_on(async {
-                // Polled once by somebody else, as when a future moves from task to task.
+                // Another task polls it once, as when a future moves from task to task.
                 let mut future = pin!(semaphore.acquire_async(1));
                 let mut elsewhere = Context::from_waker(Waker::noop());
                 let permit = match future.as_mut().poll(&mut elsewhere) {

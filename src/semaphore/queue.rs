@@ -10,8 +10,8 @@ use crate::error::AcquireError;
 /// Those to be woken once the lock is free.
 pub(super) type Wake = Vec<Arc<Waiter>>;
 
-/// The first who waits does not fit into what is free, nobody waits for more than the size, and
-/// nobody waits at all once it is closed. Whoever gives a waiter its verdict takes it out.
+/// The first waiter does not fit into what is free, no waiter asks for more than the size, and
+/// no waiter is left once it is closed. The thread that gives a waiter its verdict takes it out.
 pub(super) struct Queue {
     size: usize,
     /// What all permits weigh together: above the size after it was made smaller.
@@ -55,7 +55,7 @@ impl Queue {
         self.closed
     }
 
-    /// Takes `weight` if nobody is overtaken by that.
+    /// Takes `weight` if that overtakes no waiter.
     pub(super) fn take(&mut self, weight: usize) -> Result<(), AcquireError> {
         if self.closed {
             return Err(AcquireError::Closed);
@@ -63,7 +63,7 @@ impl Queue {
         if weight > self.size {
             return Err(AcquireError::TooMany { weight, size: self.size });
         }
-        // Whoever asks for nothing takes nothing from those who wait.
+        // A caller that asks for no permits takes none from those who wait.
         let fits = weight == 0 || (self.waiters.is_empty() && weight <= self.free());
         if !fits {
             return Err(AcquireError::NoPermits);
@@ -139,7 +139,7 @@ impl Queue {
         }
     }
 
-    /// Lets in those who fit, up to the first who does not: nobody overtakes a large one.
+    /// Lets in those who fit, up to the first who does not: no small waiter overtakes a large one.
     fn grant(&mut self, wake: &mut Wake) {
         while let Some(first) = self.waiters.first()
             && first.weight <= self.free()

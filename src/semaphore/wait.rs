@@ -77,7 +77,7 @@ impl<'a> Acquire<'a> {
             Err(AcquireError::NoPermits) => {}
             outcome => return Poll::Ready(outcome),
         }
-        // A waker is somebody else's code, so it is cloned before the lock is taken.
+        // A waker is foreign code, so it is cloned before the lock is taken.
         let waiter = Waiter::future(context.waker());
         if !self.semaphore.queue().take_or_wait(self.weight, &waiter)? {
             return Poll::Ready(Ok(self.semaphore.permit(self.weight)));
@@ -113,7 +113,7 @@ impl Drop for Acquire<'_> {
         };
         let verdict = self.semaphore.change(|queue, wake| queue.withdraw(&waiter, wake));
         if let Some(verdict) = verdict {
-            // A permit is given back, and an error is nobody's any more.
+            // A permit is given back. An error is dropped, because its future is gone.
             drop(self.semaphore.heed(verdict, &waiter, self.weight));
         }
     }

@@ -1,6 +1,6 @@
 //! Class 11: the operating system has no more threads. An error if there is no worker, and otherwise
 //! only a slower pool. Each test plays its part in a child process, whose memory is limited, so that
-//! only a few stacks fit into it. `src/engine/faults.rs` has the same at every worker, by injection.
+//! only a few stacks fit into it. `src/engine/tests/faults.rs` has the same at every worker, by injection.
 
 #![cfg(target_os = "linux")]
 

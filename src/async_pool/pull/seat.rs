@@ -21,10 +21,10 @@ pub(in crate::async_pool) trait Place: Send {
     const IN_THE_POOL: bool;
 }
 
-/// One of the pool's: it gives it up if somebody else waits for it.
+/// A place of the pool. The seat gives it up if another task waits for it.
 pub(in crate::async_pool) struct InThePool;
 
-/// That of whoever pulls.
+/// The place of the task that pulls.
 pub(in crate::async_pool) struct Own;
 
 impl Place for InThePool {
@@ -73,7 +73,7 @@ pin_project! {
             let from = if let Stage::New { from } = this.stage { Some(from) } else { None };
             let this = this.project();
             let Some(pull) = this.pull.take() else { return };
-            // Wherever it is dropped, nobody expects a panic of a user's.
+            // The thread that drops the seat must not unwind from a user's panic.
             contain(|| {
                 if let Some(number) = this.stage.end() {
                     pull.sink.deliver(number, Err(JoinError::Cancelled));

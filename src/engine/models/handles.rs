@@ -1,4 +1,4 @@
-//! Models of tasks with a handle: exactly one outcome, and whoever waits for it is woken.
+//! Models of tasks with a handle: exactly one outcome, and the thread or future that waits for it is woken.
 
 use std::panic::{Location, resume_unwind};
 use std::pin::Pin;

@@ -29,7 +29,7 @@ mod handles;
 mod lend;
 
 /// What the tasks of a model do: they count themselves, and how many run at once. The job
-/// [`BLOCKS`] waits until somebody calls [`Count::release`], which the job [`RELEASES`] does.
+/// [`BLOCKS`] waits until a thread calls [`Count::release`], which the job [`RELEASES`] does.
 struct Count {
     ran: AtomicUsize,
     running: AtomicUsize,
@@ -422,7 +422,7 @@ fn a_waiting_future_is_woken() {
         let other = Arc::clone(&engine);
         let waiter = thread::spawn(move || {
             loom::future::block_on(async {
-                // Polled once by somebody else, as when a future moves from task to task.
+                // Another task polls it once, as when a future moves from task to task.
                 let mut future = pin!(other.admit_async());
                 let mut elsewhere = Context::from_waker(Waker::noop());
                 let held = match future.as_mut().poll(&mut elsewhere) {

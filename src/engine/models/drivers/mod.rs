@@ -229,7 +229,7 @@ fn block_on<R>(future: impl Future<Output = R>) -> R {
     }
 }
 
-/// One turn of a driver that nobody can wake.
+/// One turn of a driver that no thread can wake.
 fn turn(driver: &mut Driver<Futures>) -> Turn {
     driver.turn(&Context::from_waker(Waker::noop()), || ())
 }

@@ -71,7 +71,7 @@ fn a_future_is_polled_by_one_driver_at_a_time() {
 pub(super) fn poll_ready(list: &Arc<List>) -> usize {
     let mut ended = 0;
     while let Some(cell) = list.next(None) {
-        // That nobody else polls it is seen by loom, which knows who is at the cell's body.
+        // Loom checks that no other thread polls it: it tracks every access to the cell's body.
         match cell::poll(&cell, |_| unreachable!("nothing panics here")) {
             Polled::Waits => {}
             Polled::Again => list.push_ready(cell.header().index()),
