@@ -185,12 +185,6 @@ impl<W: Work> Engine<W> {
             _ if patience.would_wait() && self.is_let_through(&crew, patience) => {
                 return Ok(Asked::Entered(crew, job));
             }
-            // Only a thread looks for itself, and so does not wait longer than it pays. Places are
-            // scarce only where any number may wait.
-            (Admission::Scarce, Patience::Until(_)) if W::may_block() => {
-                return Ok(queue_up(crew, waiter(), job));
-            }
-            (Admission::Scarce, _) => return Ok(Asked::Entered(crew, job)),
             (_, Patience::Until(_)) if may_wait && !W::may_block() => Refused::InRuntime,
             (_, Patience::Until(_) | Patience::Future) if may_wait => {
                 return Ok(queue_up(crew, waiter(), job));

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use super::Trial;
 use crate::engine::scheduler::crew::{Acts, Phase};
-use crate::engine::scheduler::gate::SMALL_QUEUE;
-use crate::engine::scheduler::gate::{Admission, DOZE};
+use crate::engine::scheduler::gate::DOZE;
 use crate::engine::scheduler::roster::Duty;
 use crate::engine::wait::{Mood, Verdict, Waiter};
 
@@ -34,37 +33,14 @@ fn rest(trial: &mut Trial, waiter: &Arc<Waiter>, progress: &mut Option<u64>) -> 
 }
 
 #[test]
-fn the_last_places_for_short_tasks_are_scarce() {
-    let admissions = |mut trial: Trial| {
-        (0..71).for_each(|job| trial.crew.line.push(job));
-        let ten_left = trial.crew.admission();
-        trial.crew.line.push(71);
-        let nine_left = trial.crew.admission();
-        (72..81).for_each(|job| trial.crew.line.push(job));
-        assert_eq!(trial.crew.admission(), Admission::Full);
-        (ten_left, nine_left)
-    };
-    assert_eq!(admissions(short()), (Admission::Enter, Admission::Scarce));
-    assert_eq!(admissions(long()), (Admission::Enter, Admission::Enter));
-    let few_may_wait = trial(1_000, 1);
-    assert_eq!(admissions(few_may_wait), (Admission::Enter, Admission::Enter));
-}
-
-#[test]
-fn whoever_looks_or_dozes_has_the_attention_of_workers_with_long_tasks_and_a_short_queue() {
-    let attention = |mut trial: Trial, queue, mood| {
-        trial.crew.limits.queue = queue;
-        let waiter = Waiter::thread();
+fn a_parked_submitter_has_the_attention_of_the_workers() {
+    let attention = |mood| {
+        let (mut trial, waiter) = (long(), Waiter::thread());
         waiter.set_mood(mood);
         trial.crew.queue_up(waiter, None);
         trial.crew.needs_attention()
     };
-    for mood in [Mood::Looking, Mood::Dozing] {
-        assert!(attention(long(), SMALL_QUEUE - 1, mood));
-        assert!(!attention(long(), SMALL_QUEUE, mood));
-        assert!(!attention(short(), SMALL_QUEUE - 1, mood));
-    }
-    assert!(attention(short(), SMALL_QUEUE, Mood::Parked), "who is parked has it always");
+    assert!(attention(Mood::Parked) && !attention(Mood::Looking));
 }
 
 #[test]
