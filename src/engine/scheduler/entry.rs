@@ -207,7 +207,7 @@ impl<W: Work> Engine<W> {
         };
         let verdict = match waiter.look() {
             Some(verdict) => verdict,
-            None => self.rest_at_gate(waiter, deadline)?,
+            None => self.park_at_gate(waiter, deadline)?,
         };
         match verdict {
             Verdict::Granted => Ok(()),
@@ -218,20 +218,19 @@ impl<W: Work> Engine<W> {
         }
     }
 
-    fn rest_at_gate(
+    fn park_at_gate(
         self: &Arc<Self>,
         waiter: &Arc<Waiter>,
         deadline: Option<Instant>,
     ) -> Result<Verdict, Back<W::Job>> {
-        let mut progress = None;
+        let mut acts = Acts::default();
+        self.lock().park_at_gate(waiter, &mut acts);
+        self.perform(acts);
         loop {
-            let mut acts = Acts::default();
-            let rest = self.lock().rest_at_gate(waiter, &mut progress, &mut acts);
-            self.perform(acts);
             if let Some(verdict) = waiter.verdict() {
                 return Ok(verdict);
             }
-            if !park_until(deadline, rest) {
+            if !park_until(deadline, None) {
                 return self.give_up(waiter);
             }
         }

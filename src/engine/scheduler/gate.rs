@@ -6,14 +6,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::engine::scheduler::crew::{Acts, Crew};
 use crate::engine::wait::{Mood, Verdict, Waiter};
 use crate::engine::wait_list::{Key, WaitList};
-
-/// How long the first of the waiting threads rests before it looks for itself.
-pub(crate) const DOZE: Duration = Duration::from_millis(2);
 
 /// The part of the gate that lives under the lock.
 ///
@@ -77,10 +73,6 @@ impl<J> Gate<J> {
     fn first_mood(&self) -> Option<Mood> {
         self.waiters.first().map(|first| first.waiter.mood())
     }
-
-    fn is_first(&self, waiter: &Arc<Waiter>) -> bool {
-        self.waiters.first().is_some_and(|first| Arc::ptr_eq(&first.waiter, waiter))
-    }
 }
 
 impl<J> Crew<J> {
@@ -140,29 +132,13 @@ impl<J> Crew<J> {
         self.gate.dismissed.remove(&waiter.key())
     }
 
-    /// A waiting thread is done looking and asks how to rest: for a while, or until it is woken.
-    /// `progress` is what it was told the last time.
-    pub(crate) fn rest_at_gate(
-        &mut self,
-        waiter: &Arc<Waiter>,
-        progress: &mut Option<u64>,
-        acts: &mut Acts,
-    ) -> Option<Duration> {
-        let taken = self.line.published() - self.line.queued() as u64;
-        // In a model nobody dozes, so that it shows what happens to one who is parked.
-        let moving = progress.replace(taken) != Some(taken) && !cfg!(loom);
-        if self.gate.is_first(waiter) && moving {
-            waiter.set_mood(Mood::Dozing);
-            self.grant(acts);
-            self.heed_waiters();
-            return Some(DOZE);
-        }
+    /// A waiting thread has looked for long enough, and parks unless there is a place now.
+    pub(crate) fn park_at_gate(&mut self, waiter: &Arc<Waiter>, acts: &mut Acts) {
         waiter.set_mood(Mood::Parked);
         // First the seal, then the look: a place that gets free later is free at the lock.
         self.heed_waiters();
         self.grant(acts);
         self.heed_waiters();
-        None
     }
 
     /// Holds a place for a task to come.

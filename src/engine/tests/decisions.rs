@@ -28,16 +28,11 @@ struct Trial {
 
 impl Trial {
     fn new(capacity: usize, minimum: usize) -> Self {
-        Trial::with_waiters(capacity, minimum, usize::MAX)
-    }
-
-    /// A crew at whose gate only so many may wait.
-    fn with_waiters(capacity: usize, minimum: usize, waiters: usize) -> Self {
         let lane = Arc::new(Lane::new());
         let (queue, lookers, cores, expires) = (1000, 1, 2, true);
         let (hands, growth) = (Hands::Threads, None);
         let limits = Limits { capacity, minimum, queue, lookers, cores, expires, growth, hands };
-        Trial { crew: Crew::new(Line::new(Arc::clone(&lane)), limits, waiters), lane }
+        Trial { crew: Crew::new(Line::new(Arc::clone(&lane)), limits, usize::MAX), lane }
     }
 
     /// A crew that grows by two workers when more than three of ten tasks wait, and shrinks by two
