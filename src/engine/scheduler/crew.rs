@@ -351,9 +351,6 @@ impl<J> Crew<J> {
             // Short tasks keep a core busy each; one more worker would only be in the way.
             return None;
         }
-        if self.pace.is_short() && engaged > 0 && self.pace.tries_without() {
-            return None;
-        }
         self.open().map(|(job, stretch)| Next::Drive(job, stretch))
     }
 

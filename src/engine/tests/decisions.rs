@@ -309,25 +309,3 @@ fn a_worker_that_was_called_while_it_prepared_comes() {
     assert!(!matches!(next, Next::Rest(_) | Next::Prepare(_)));
     assert_eq!(trial.crew.line.spare(), 1);
 }
-
-#[test]
-fn one_worker_steps_back_now_and_then_but_never_the_only_one() {
-    let mut trial = Trial::new(2, 0);
-    trial.crew.limits.cores = 2;
-    trial.crew.pace.note(1, 300, 1);
-    let me = trial.crew.roster.add(Duty::Called);
-    let drives = |trial: &mut Trial| {
-        trial.crew.line.push(0);
-        match trial.ask(me, Did::Look { found: true }) {
-            Next::Drive(0, stretch) => {
-                let last = Some(End::Completed);
-                trial.ask(me, Did::Drive { stretch, tasks: 1, last, nanos: 300 });
-                true
-            }
-            _ => false,
-        }
-    };
-    assert!((0..100).all(|_| drives(&mut trial)), "it is the only one");
-    trial.crew.roster.add(Duty::Engaged);
-    assert_eq!((0..100).position(|_| !drives(&mut trial)), Some(15), "after some time");
-}
