@@ -290,12 +290,6 @@ impl<J> Crew<J> {
         self.roster.set(me, Duty::Asking);
     }
 
-    /// Counts a ticket's task as ended.
-    pub(crate) fn end(&mut self, end: End) {
-        self.line.end();
-        self.books.note_end(end);
-    }
-
     pub(crate) fn decide(&mut self, me: usize, looked: bool, acts: &mut Acts) -> Next<J> {
         if self.startable_when_lent() == 0 && (self.is_surplus() || self.retires()) {
             let next = self.leave(me);

@@ -156,12 +156,7 @@ impl<J> Crew<J> {
     /// Tells all waiters what they wait for, as far as it has come true.
     pub(crate) fn serve_waiters(&mut self, acts: &mut Acts) {
         self.grant(acts);
-        if self.is_over() {
-            decide_all(&mut self.idlers, acts);
-        }
-        if self.is_closed() && self.roster.workers() == 0 && self.is_over() {
-            decide_all(&mut self.drainers, acts);
-        }
+        self.tell_ends(acts);
         self.heed_waiters();
     }
 
@@ -217,14 +212,6 @@ impl<J> Crew<J> {
         };
         let all = workers.saturating_add(self.limits.queue);
         all.saturating_sub(self.pending()).saturating_sub(self.gate.permits)
-    }
-}
-
-fn decide_all(waiters: &mut WaitList<Arc<Waiter>>, acts: &mut Acts) {
-    for waiter in waiters.take_all() {
-        if waiter.decide(Verdict::Granted) {
-            acts.wake.push(waiter);
-        }
     }
 }
 
