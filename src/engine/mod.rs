@@ -196,6 +196,14 @@ impl<W: Work> Engine<W> {
         lock(&self.crew)
     }
 
+    /// Decides under the lock, and does what that asks for after it.
+    fn decide<R>(self: &Arc<Self>, decision: impl FnOnce(&mut Crew<W::Job>, &mut Acts) -> R) -> R {
+        let mut acts = Acts::default();
+        let decided = decision(&mut self.lock(), &mut acts);
+        self.perform(acts);
+        decided
+    }
+
     /// Does what was decided under the lock, now that it is free.
     fn perform(self: &Arc<Self>, acts: Acts) {
         // A waker is somebody else's code, and one that panics must not keep the others asleep.

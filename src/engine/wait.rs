@@ -29,10 +29,8 @@ pub(crate) enum Verdict {
 pub(crate) enum Mood {
     /// A thread that reads its verdict again and again: it need not be woken.
     Looking = 0,
-    /// A thread that rests, but looks for itself every now and then.
-    Dozing = 1,
     /// A thread or a future that does nothing until it is woken.
-    Parked = 2,
+    Parked = 1,
 }
 
 /// One who waits.
@@ -83,7 +81,6 @@ impl Waiter {
     pub(crate) fn mood(&self) -> Mood {
         match self.mood.load(Ordering::Relaxed) {
             0 => Mood::Looking,
-            1 => Mood::Dozing,
             _ => Mood::Parked,
         }
     }

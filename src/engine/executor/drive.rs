@@ -39,10 +39,7 @@ impl<J> Crew<J> {
         acts: &mut Acts,
     ) -> Refill {
         self.come_to_lock(me);
-        match has {
-            Has::Ready => self.serve_in_bulk(acts),
-            Has::Waiting => self.serve_waiters(acts),
-        }
+        self.serve_waiters(acts);
         self.line.pop_some(most.min(self.free_places()), jobs);
         self.line.begin_driven(jobs.len());
         while jobs.len() < most

@@ -4,9 +4,12 @@
 //! leave that way, cancelled or run by whoever joins it, while its ticket still stands in the line:
 //! then the ticket is a *ghost*, and is passed over when its turn comes.
 
+use std::sync::Arc;
+
 use crate::engine::queue::lane::Tally;
 use crate::engine::scheduler::crew::{Crew, Hands};
-use crate::engine::task::run::End;
+use crate::engine::task::run::{Counts, End, contain};
+use crate::engine::{Engine, Work};
 use crate::error::{Cause, StillRunning};
 use crate::stats::Stats;
 
@@ -61,13 +64,18 @@ impl Books {
         self.void += 1;
     }
 
-    /// A ticket was taken to be dropped. `alive` says whether its task was.
-    pub(crate) fn note_discard(&mut self, alive: bool) {
-        if alive {
-            self.discarded += 1;
-        } else {
-            self.note_ghost_passed();
+    /// Tickets were taken to be dropped; each says whether its task was alive. How many were.
+    pub(crate) fn discard(&mut self, tickets: impl Iterator<Item = bool>) -> usize {
+        let mut alive = 0;
+        for is_alive in tickets {
+            if is_alive {
+                alive += 1;
+            } else {
+                self.note_ghost_passed();
+            }
         }
+        self.discarded += alive as u64;
+        alive
     }
 
     /// A submitter has run its task itself.
@@ -115,6 +123,12 @@ impl Books {
 }
 
 impl<J> Crew<J> {
+    /// Counts a ticket's task as ended.
+    pub(crate) fn end(&mut self, end: End) {
+        self.line.end();
+        self.books.note_end(end);
+    }
+
     /// A task that a driver ran has ended.
     pub(crate) fn end_driven(&mut self, end: End) {
         self.line.end_driven();
@@ -210,6 +224,38 @@ impl<J> Crew<J> {
         let Stats { busy, queued, .. } = self.stats();
         let (permits, cause) = (self.gate.permits(), Cause::TimeOver);
         StillRunning { running: busy, queued, permits, cause }
+    }
+}
+
+impl<W: Work> Engine<W> {
+    /// Counts a task as ended.
+    pub(crate) fn count(self: &Arc<Self>, end: End, counts: Counts) {
+        // On an open lane this needs no lock.
+        if counts == Counts::Ticket && end == End::Completed && self.lane.end() {
+            return;
+        }
+        self.decide(|crew, acts| {
+            match counts {
+                Counts::Ticket => crew.end(end),
+                Counts::Driver => crew.end_driven(end),
+                Counts::Caller => crew.books.note_caller(end),
+                Counts::Guest(guest) => crew.end_guest(end, guest, acts),
+                Counts::Claimed => crew.end_claimed(end, acts),
+            }
+            crew.serve_waiters(acts);
+        });
+    }
+
+    /// A queued task was cancelled. Its ticket is a ghost from now on.
+    pub(crate) fn depart(self: &Arc<Self>) {
+        let ghosts = self.decide(|crew, acts| {
+            crew.books.note_cancel();
+            let ghosts = crew.lay_ghosts(W::is_ghost);
+            crew.gate.shut();
+            crew.serve_waiters(acts);
+            ghosts
+        });
+        ghosts.into_iter().for_each(|ghost| contain(|| drop(ghost)));
     }
 }
 

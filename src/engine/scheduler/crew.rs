@@ -290,12 +290,6 @@ impl<J> Crew<J> {
         self.roster.set(me, Duty::Asking);
     }
 
-    /// Counts a ticket's task as ended.
-    pub(crate) fn end(&mut self, end: End) {
-        self.line.end();
-        self.books.note_end(end);
-    }
-
     pub(crate) fn decide(&mut self, me: usize, looked: bool, acts: &mut Acts) -> Next<J> {
         if self.startable_when_lent() == 0 && (self.is_surplus() || self.retires()) {
             let next = self.leave(me);
@@ -349,9 +343,6 @@ impl<J> Crew<J> {
         }
         if self.pace.is_short() && engaged >= self.pace.useful(self.limits.cores) {
             // Short tasks keep a core busy each; one more worker would only be in the way.
-            return None;
-        }
-        if self.pace.is_short() && engaged > 0 && self.pace.tries_without() {
             return None;
         }
         self.open().map(|(job, stretch)| Next::Drive(job, stretch))

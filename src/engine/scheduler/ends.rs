@@ -74,19 +74,17 @@ impl<W: Work> Engine<W> {
 
     /// Lets at most `capacity` workers work from now on.
     pub(crate) fn resize(self: &Arc<Self>, capacity: usize) {
-        let mut acts = Acts::default();
         let places = self.settings.places(capacity);
-        let mut crew = self.lock();
-        if self.settings.preallocate {
-            crew.line.reserve(places);
-            crew.roster.reserve(capacity);
-        }
-        if !crew.is_closed() {
-            self.lane.set_places(places);
-        }
-        crew.resize(capacity, &mut acts);
-        drop(crew);
-        self.perform(acts);
+        self.decide(|crew, acts| {
+            if self.settings.preallocate {
+                crew.line.reserve(places);
+                crew.roster.reserve(capacity);
+            }
+            if !crew.is_closed() {
+                self.lane.set_places(places);
+            }
+            crew.resize(capacity, acts);
+        });
     }
 
     /// Starts workers until there are `workers`, as far as the capacity goes.
@@ -147,22 +145,14 @@ impl<W: Work> Engine<W> {
 
     /// Drops what has not been started, and says how much that was.
     pub(crate) fn discard(self: &Arc<Self>) -> usize {
-        let mut acts = Acts::default();
-        let mut crew = self.lock();
-        let jobs = crew.line.take_all();
-        let mut count = 0;
-        for job in &jobs {
-            let alive = W::kill(job);
-            crew.books.note_discard(alive);
-            count += usize::from(alive);
-        }
-        crew.serve_waiters(&mut acts);
-        drop(crew);
-        self.perform(acts);
-        for job in jobs {
-            contain(|| drop(job));
-        }
-        count
+        let (jobs, alive) = self.decide(|crew, acts| {
+            let jobs = crew.line.take_all();
+            let alive = crew.books.discard(jobs.iter().map(W::kill));
+            crew.serve_waiters(acts);
+            (jobs, alive)
+        });
+        jobs.into_iter().for_each(|job| contain(|| drop(job)));
+        alive
     }
 
     /// Drops jobs that were taken out of the line because nobody will ever take them.
@@ -172,9 +162,7 @@ impl<W: Work> Engine<W> {
         jobs: Vec<W::Job>,
         mut acts: Acts,
     ) {
-        for job in &jobs {
-            crew.books.note_discard(W::kill(job));
-        }
+        crew.books.discard(jobs.iter().map(W::kill));
         crew.serve_waiters(&mut acts);
         drop(crew);
         self.perform(acts);

@@ -9,7 +9,7 @@ use crate::engine::scheduler::crew::{Acts, Crew};
 use crate::engine::scheduler::gate::Admission;
 use crate::engine::sync::{MutexGuard, thread};
 use crate::engine::task::current::unheard;
-use crate::engine::task::run::{Counts, End, contain};
+use crate::engine::task::run::{Counts, contain};
 use crate::engine::wait::{Verdict, Waiter, park_until};
 use crate::engine::{Engine, NoStart, ThreadWork, Work};
 use crate::error::Refused;
@@ -185,12 +185,6 @@ impl<W: Work> Engine<W> {
             _ if patience.would_wait() && self.is_let_through(&crew, patience) => {
                 return Ok(Asked::Entered(crew, job));
             }
-            // Only a thread looks for itself, and so does not wait longer than it pays. Places are
-            // scarce only where any number may wait.
-            (Admission::Scarce, Patience::Until(_)) if W::may_block() => {
-                return Ok(queue_up(crew, waiter(), job));
-            }
-            (Admission::Scarce, _) => return Ok(Asked::Entered(crew, job)),
             (_, Patience::Until(_)) if may_wait && !W::may_block() => Refused::InRuntime,
             (_, Patience::Until(_) | Patience::Future) if may_wait => {
                 return Ok(queue_up(crew, waiter(), job));
@@ -213,7 +207,7 @@ impl<W: Work> Engine<W> {
         };
         let verdict = match waiter.look() {
             Some(verdict) => verdict,
-            None => self.rest_at_gate(waiter, deadline)?,
+            None => self.park_at_gate(waiter, deadline)?,
         };
         match verdict {
             Verdict::Granted => Ok(()),
@@ -224,20 +218,17 @@ impl<W: Work> Engine<W> {
         }
     }
 
-    fn rest_at_gate(
+    fn park_at_gate(
         self: &Arc<Self>,
         waiter: &Arc<Waiter>,
         deadline: Option<Instant>,
     ) -> Result<Verdict, Back<W::Job>> {
-        let mut progress = None;
+        self.decide(|crew, acts| crew.park_at_gate(waiter, acts));
         loop {
-            let mut acts = Acts::default();
-            let rest = self.lock().rest_at_gate(waiter, &mut progress, &mut acts);
-            self.perform(acts);
             if let Some(verdict) = waiter.verdict() {
                 return Ok(verdict);
             }
-            if !park_until(deadline, rest) {
+            if !park_until(deadline, None) {
                 return self.give_up(waiter);
             }
         }
@@ -245,48 +236,12 @@ impl<W: Work> Engine<W> {
 
     /// The submitter's time is over, unless it has a verdict after all.
     fn give_up(self: &Arc<Self>, waiter: &Arc<Waiter>) -> Result<Verdict, Back<W::Job>> {
-        let mut acts = Acts::default();
-        let mut crew = self.lock();
-        let verdict = crew.withdraw(waiter, &mut acts);
-        if verdict.is_err() {
-            crew.gate.refused += 1;
-        }
-        drop(crew);
-        self.perform(acts);
-        verdict.map_err(|job| (job, Refused::TimedOut))
-    }
-
-    /// Counts a task as ended.
-    pub(crate) fn count(self: &Arc<Self>, end: End, counts: Counts) {
-        // On an open lane this needs no lock.
-        if counts == Counts::Ticket && end == End::Completed && self.lane.end() {
-            return;
-        }
-        let mut acts = Acts::default();
-        let mut crew = self.lock();
-        match counts {
-            Counts::Ticket => crew.end(end),
-            Counts::Driver => crew.end_driven(end),
-            Counts::Caller => crew.books.note_caller(end),
-            Counts::Guest(guest) => crew.end_guest(end, guest, &mut acts),
-            Counts::Claimed => crew.end_claimed(end, &mut acts),
-        }
-        crew.serve_waiters(&mut acts);
-        drop(crew);
-        self.perform(acts);
-    }
-
-    /// A queued task was cancelled. Its ticket is a ghost from now on.
-    pub(crate) fn depart(self: &Arc<Self>) {
-        let mut acts = Acts::default();
-        let mut crew = self.lock();
-        crew.books.note_cancel();
-        let ghosts = crew.lay_ghosts(W::is_ghost);
-        crew.gate.shut();
-        crew.serve_waiters(&mut acts);
-        drop(crew);
-        self.perform(acts);
-        ghosts.into_iter().for_each(|ghost| contain(|| drop(ghost)));
+        self.decide(|crew, acts| {
+            crew.withdraw(waiter, acts).map_err(|job| {
+                crew.gate.refused += 1;
+                (job, Refused::TimedOut)
+            })
+        })
     }
 }
 

@@ -6,17 +6,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::engine::scheduler::crew::{Acts, Crew};
 use crate::engine::wait::{Mood, Verdict, Waiter};
 use crate::engine::wait_list::{Key, WaitList};
-
-/// How long the first of the waiting threads rests before it looks for itself.
-pub(crate) const DOZE: Duration = Duration::from_millis(2);
-
-/// A queue that workers run dry in no time if they are not looked after.
-pub(crate) const SMALL_QUEUE: usize = if cfg!(loom) { 8 } else { 256 };
 
 /// The part of the gate that lives under the lock.
 ///
@@ -45,8 +38,6 @@ struct Waiting<J> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Admission {
     Enter,
-    /// There are few places, and workers are about to free many: who can wait may do better to.
-    Scarce,
     /// All places are taken, or others wait for one.
     Full,
     Closed,
@@ -82,10 +73,6 @@ impl<J> Gate<J> {
     fn first_mood(&self) -> Option<Mood> {
         self.waiters.first().map(|first| first.waiter.mood())
     }
-
-    fn is_first(&self, waiter: &Arc<Waiter>) -> bool {
-        self.waiters.first().is_some_and(|first| Arc::ptr_eq(&first.waiter, waiter))
-    }
 }
 
 impl<J> Crew<J> {
@@ -106,9 +93,6 @@ impl<J> Crew<J> {
         let places = self.places();
         if places == 0 || !self.gate.waiters.is_empty() {
             return Admission::Full;
-        }
-        if places < self.few() {
-            return Admission::Scarce;
         }
         self.gate.clear_until = self.line.published().saturating_add(places as u64);
         Admission::Enter
@@ -148,29 +132,13 @@ impl<J> Crew<J> {
         self.gate.dismissed.remove(&waiter.key())
     }
 
-    /// A waiting thread is done looking and asks how to rest: for a while, or until it is woken.
-    /// `progress` is what it was told the last time.
-    pub(crate) fn rest_at_gate(
-        &mut self,
-        waiter: &Arc<Waiter>,
-        progress: &mut Option<u64>,
-        acts: &mut Acts,
-    ) -> Option<Duration> {
-        let taken = self.line.published() - self.line.queued() as u64;
-        // In a model nobody dozes, so that it shows what happens to one who is parked.
-        let moving = progress.replace(taken) != Some(taken) && !cfg!(loom);
-        if self.gate.is_first(waiter) && moving {
-            waiter.set_mood(Mood::Dozing);
-            self.grant(1, acts);
-            self.heed_waiters();
-            return Some(DOZE);
-        }
+    /// A waiting thread has looked for long enough, and parks unless there is a place now.
+    pub(crate) fn park_at_gate(&mut self, waiter: &Arc<Waiter>, acts: &mut Acts) {
         waiter.set_mood(Mood::Parked);
         // First the seal, then the look: a place that gets free later is free at the lock.
         self.heed_waiters();
-        self.grant(1, acts);
+        self.grant(acts);
         self.heed_waiters();
-        None
     }
 
     /// Holds a place for a task to come.
@@ -185,43 +153,19 @@ impl<J> Crew<J> {
         self.gate.shut();
     }
 
-    /// Tells everybody what they wait for, as far as it has come true.
+    /// Tells all waiters what they wait for, as far as it has come true.
     pub(crate) fn serve_waiters(&mut self, acts: &mut Acts) {
-        // To let submitters in one by one would make them and the workers wait for each other at
-        // every task. So they enter when half of the queue is free, unless the first of them
-        // relies on every single place.
-        let parked = self.gate.first_mood() == Some(Mood::Parked);
-        self.serve(if parked { 1 } else { self.half_queue() }, acts);
-    }
-
-    #[cfg(any(feature = "tokio", all(test, loom)))]
-    /// As [`Crew::serve_waiters`], by somebody who comes again before the line is empty: so each one may
-    /// wait until half of the queue is free, and is not woken for every single place.
-    pub(crate) fn serve_in_bulk(&mut self, acts: &mut Acts) {
-        self.serve(self.half_queue(), acts);
-    }
-
-    fn serve(&mut self, enough: usize, acts: &mut Acts) {
-        self.grant(enough, acts);
-        if self.is_over() {
-            decide_all(&mut self.idlers, acts);
-        }
-        if self.is_closed() && self.roster.workers() == 0 && self.is_over() {
-            decide_all(&mut self.drainers, acts);
-        }
+        self.grant(acts);
+        self.tell_ends(acts);
         self.heed_waiters();
     }
 
-    /// Gives free places to those who wait, if at least `enough` are free.
-    fn grant(&mut self, enough: usize, acts: &mut Acts) {
+    /// Gives free places to the submitters that wait, in the order in which they came.
+    fn grant(&mut self, acts: &mut Acts) {
         if self.gate.waiters.is_empty() {
             return;
         }
-        let places = self.places();
-        if places < enough {
-            return;
-        }
-        for _ in 0..places {
+        for _ in 0..self.places() {
             let Some(Waiting { waiter, job }) = self.gate.waiters.pop_first() else { break };
             if waiter.decide(Verdict::Granted) {
                 acts.wake.push(waiter);
@@ -253,29 +197,10 @@ impl<J> Crew<J> {
         }
     }
 
-    /// Whether workers must come to the lock after each task for the sake of those who wait: the
-    /// first of them relies on being woken for each place, or for half of a short queue.
+    /// Whether workers must come to the lock after each task: the first waiter relies on being woken
+    /// for each place.
     pub(crate) fn waiters_are_eager(&self) -> bool {
-        match self.gate.first_mood() {
-            Some(Mood::Parked) => true,
-            Some(Mood::Dozing | Mood::Looking) => {
-                !self.pace.is_short() && self.limits.queue < SMALL_QUEUE
-            }
-            None => false,
-        }
-    }
-
-    /// How many places must be free before those who look or doze are let in.
-    fn half_queue(&self) -> usize {
-        // Where only so many may wait, each one counts: nobody waits who need not.
-        if self.gate.waiters_limit < usize::MAX { 1 } else { (self.limits.queue / 2).max(1) }
-    }
-
-    /// Below this many free places, a submitter and the workers would get into each other's way
-    /// at every task. One that can wait does so, for moments only, because tasks are short.
-    fn few(&self) -> usize {
-        let may_wait_for_more = self.gate.waiters_limit == usize::MAX && self.pace.is_short();
-        if may_wait_for_more { (self.limits.queue / 8).min(64) } else { 0 }
+        self.gate.first_mood() == Some(Mood::Parked)
     }
 
     /// How many more tasks may enter.
@@ -287,14 +212,6 @@ impl<J> Crew<J> {
         };
         let all = workers.saturating_add(self.limits.queue);
         all.saturating_sub(self.pending()).saturating_sub(self.gate.permits)
-    }
-}
-
-fn decide_all(waiters: &mut WaitList<Arc<Waiter>>, acts: &mut Acts) {
-    for waiter in waiters.take_all() {
-        if waiter.decide(Verdict::Granted) {
-            acts.wake.push(waiter);
-        }
     }
 }
 
@@ -366,53 +283,27 @@ mod tests {
         assert!(!crew.may_wait(), "two may wait");
         crew.line.pop();
         crew.line.end();
-        crew.grant(1, &mut Acts::default());
+        crew.grant(&mut Acts::default());
         assert_eq!((first.verdict(), second.verdict()), (Some(Verdict::Granted), None));
         assert_eq!((crew.places(), crew.line.published()), (0, 10), "the task has entered");
         crew.line.pop();
         crew.line.end();
-        crew.grant(1, &mut Acts::default());
+        crew.grant(&mut Acts::default());
         assert_eq!(second.verdict(), Some(Verdict::Granted));
         assert_eq!((crew.places(), crew.gate.permits()), (0, 1), "the place is held");
     }
 
     #[test]
-    fn looking_submitters_enter_when_half_of_the_queue_is_free() {
-        let mut crew = crew();
-        let waiter = Waiter::thread();
-        (0..9).for_each(|job| crew.line.push(job));
-        crew.queue_up(Arc::clone(&waiter), None);
-        for ended in 1..=4 {
-            assert_eq!(waiter.verdict(), None, "{} places are not enough", ended - 1);
+    fn each_free_place_is_given_at_once() {
+        for waiter in [Waiter::thread(), Waiter::future(std::task::Waker::noop())] {
+            let mut crew = crew();
+            (0..9).for_each(|job| crew.line.push(job));
+            crew.queue_up(Arc::clone(&waiter), None);
+            assert_eq!(crew.needs_attention(), waiter.mood() == Mood::Parked);
             crew.line.pop();
             crew.line.end();
             crew.serve_waiters(&mut Acts::default());
+            assert_eq!(waiter.verdict(), Some(Verdict::Granted));
         }
-        assert_eq!(waiter.verdict(), Some(Verdict::Granted));
-    }
-
-    #[test]
-    fn where_few_may_wait_each_place_is_given_at_once() {
-        let mut crew = crew_with(1);
-        let waiter = Waiter::thread();
-        (0..9).for_each(|job| crew.line.push(job));
-        crew.queue_up(Arc::clone(&waiter), None);
-        crew.line.pop();
-        crew.line.end();
-        crew.serve_waiters(&mut Acts::default());
-        assert_eq!(waiter.verdict(), Some(Verdict::Granted));
-    }
-
-    #[test]
-    fn a_parked_submitter_enters_when_one_place_is_free() {
-        let mut crew = crew();
-        let waiter = Waiter::future(std::task::Waker::noop());
-        (0..9).for_each(|job| crew.line.push(job));
-        crew.queue_up(Arc::clone(&waiter), None);
-        assert!(crew.needs_attention());
-        crew.line.pop();
-        crew.line.end();
-        crew.serve_waiters(&mut Acts::default());
-        assert_eq!(waiter.verdict(), Some(Verdict::Granted));
     }
 }

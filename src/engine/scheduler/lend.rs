@@ -308,14 +308,10 @@ impl<W: Work> Engine<W> {
         self: &Arc<Self>,
         task: Option<Weak<dyn Queued<W::Job>>>,
     ) -> Option<Duration> {
-        let mut acts = Acts::default();
-        let mut crew = self.lock();
-        match task {
-            Some(task) => crew.note_awaited(task, &mut acts),
-            None => crew.call_for_awaited(&mut acts),
-        }
-        drop(crew);
-        self.perform(acts);
+        self.decide(|crew, acts| match task {
+            Some(task) => crew.note_awaited(task, acts),
+            None => crew.call_for_awaited(acts),
+        });
         self.lock().no_start_before.is_some().then_some(START_PAUSE)
     }
 }

@@ -21,7 +21,6 @@ pub(crate) struct Pace {
     /// A running mean of the time per task; `None` until the first task has ended.
     mean: Option<u64>,
     short: bool,
-    trial: Trial,
     /// What a short task takes a worker that is alone at it.
     alone: Option<u64>,
     shared: Shared,
@@ -70,44 +69,9 @@ impl Shared {
     }
 }
 
-/// When it is next tried out whether small tasks go faster with fewer workers.
-#[derive(Debug)]
-struct Trial {
-    /// How often it is asked until then.
-    left: u32,
-    pause: u32,
-}
-
-impl Default for Trial {
-    fn default() -> Self {
-        Trial { left: Trial::SHORTEST, pause: Trial::SHORTEST }
-    }
-}
-
-impl Trial {
-    const SHORTEST: u32 = 16;
-    const LONGEST: u32 = 4096;
-
-    fn is_due(&mut self) -> bool {
-        self.left -= 1;
-        if self.left > 0 {
-            return false;
-        }
-        self.pause = (2 * self.pause).min(Self::LONGEST);
-        self.left = self.pause;
-        true
-    }
-}
-
 impl Pace {
     pub(crate) fn new() -> Self {
-        Pace {
-            mean: None,
-            short: false,
-            trial: Trial::default(),
-            alone: None,
-            shared: Shared::default(),
-        }
+        Pace { mean: None, short: false, alone: None, shared: Shared::default() }
     }
 
     /// Notes that `tasks` tasks took one of `workers` workers `nanos`.
@@ -128,9 +92,6 @@ impl Pace {
             Some(mean) => (3 * mean + sample.min(8 * mean.max(1))) / 4,
         };
         self.mean = Some(mean);
-        if mean < TINY {
-            self.trial = Trial::default();
-        }
         self.short = if self.short { mean < LONG } else { mean < SHORT };
     }
 
@@ -142,13 +103,6 @@ impl Pace {
 
     pub(crate) fn is_short(&self) -> bool {
         self.short
-    }
-
-    /// Whether a worker should let the others go on without it, to find out whether they are faster
-    /// then. Each time they are not, the next trial is further away.
-    pub(crate) fn tries_without(&mut self) -> bool {
-        let promising = self.mean.is_some_and(|mean| mean < 4 * TINY);
-        promising && self.trial.is_due()
     }
 
     /// How many workers are of use on `cores` cores while tasks are short. The smallest ones take less
@@ -215,22 +169,6 @@ mod tests {
         assert_eq!(pace.useful(8), 8);
     }
 
-    #[test]
-    fn small_tasks_are_tried_with_fewer_workers_ever_more_seldom() {
-        let mut pace = Pace::new();
-        pace.note(64, 64 * 300, 1);
-        let mut until_next = || (1..100_000).find(|_| pace.tries_without());
-        let pauses: Vec<_> = (0..10).map_while(|_| until_next()).collect();
-        assert_eq!(pauses, [16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 4096]);
-    }
-
-    #[test]
-    fn tasks_of_some_length_are_not_tried_with_fewer_workers() {
-        let mut pace = Pace::new();
-        pace.note(64, 64 * 1_000, 1);
-        assert!((0..10_000).all(|_| !pace.tries_without()));
-    }
-
     /// A pace that knows what a task takes one worker alone, and each of two.
     fn pace_with(alone: u64, each: u64, samples: u32) -> Pace {
         let mut pace = pace_of(alone);
@@ -294,11 +232,6 @@ mod tests {
     fn what_lies_on_a_mark_is_above_it() {
         assert!(pace_of(SHORT - 1).is_short() && !pace_of(SHORT).is_short());
         assert_eq!((pace_of(TINY - 1).useful(8), pace_of(TINY).useful(8)), (1, 8));
-        let tries = |nanos| {
-            let mut pace = pace_of(nanos);
-            (0..Trial::SHORTEST).any(|_| pace.tries_without())
-        };
-        assert!(tries(4 * TINY - 1) && !tries(4 * TINY));
         let stays_short = |mean: u64| {
             let mut pace = pace_of(SHORT - 1);
             pace.note(1, 1_000_000, 1);
@@ -314,17 +247,5 @@ mod tests {
     fn a_backlog_of_short_tasks_is_worth_another_worker() {
         let pace = pace_of(1_000);
         assert!(!pace.is_behind(100) && pace.is_behind(101));
-    }
-
-    #[test]
-    fn tiny_tasks_have_the_trials_begin_anew() {
-        let mut pace = pace_of(300);
-        let until_next = |pace: &mut Pace| (1..1_000).find(|_| pace.tries_without());
-        assert_eq!((until_next(&mut pace), until_next(&mut pace)), (Some(16), Some(32)));
-        pace.note(1, 0, 1);
-        assert_eq!(pace.mean, Some(TINY));
-        assert_eq!(until_next(&mut pace), Some(64), "on the mark is not tiny");
-        pace.note(1, TINY - 2, 1);
-        assert_eq!(until_next(&mut pace), Some(16));
     }
 }

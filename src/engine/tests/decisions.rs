@@ -28,16 +28,11 @@ struct Trial {
 
 impl Trial {
     fn new(capacity: usize, minimum: usize) -> Self {
-        Trial::with_waiters(capacity, minimum, usize::MAX)
-    }
-
-    /// A crew at whose gate only so many may wait.
-    fn with_waiters(capacity: usize, minimum: usize, waiters: usize) -> Self {
         let lane = Arc::new(Lane::new());
         let (queue, lookers, cores, expires) = (1000, 1, 2, true);
         let (hands, growth) = (Hands::Threads, None);
         let limits = Limits { capacity, minimum, queue, lookers, cores, expires, growth, hands };
-        Trial { crew: Crew::new(Line::new(Arc::clone(&lane)), limits, waiters), lane }
+        Trial { crew: Crew::new(Line::new(Arc::clone(&lane)), limits, usize::MAX), lane }
     }
 
     /// A crew that grows by two workers when more than three of ten tasks wait, and shrinks by two
@@ -313,26 +308,4 @@ fn a_worker_that_was_called_while_it_prepared_comes() {
     let next = trial.ask(second, Did::Prepare(vec![Block::on_pages()]));
     assert!(!matches!(next, Next::Rest(_) | Next::Prepare(_)));
     assert_eq!(trial.crew.line.spare(), 1);
-}
-
-#[test]
-fn one_worker_steps_back_now_and_then_but_never_the_only_one() {
-    let mut trial = Trial::new(2, 0);
-    trial.crew.limits.cores = 2;
-    trial.crew.pace.note(1, 300, 1);
-    let me = trial.crew.roster.add(Duty::Called);
-    let drives = |trial: &mut Trial| {
-        trial.crew.line.push(0);
-        match trial.ask(me, Did::Look { found: true }) {
-            Next::Drive(0, stretch) => {
-                let last = Some(End::Completed);
-                trial.ask(me, Did::Drive { stretch, tasks: 1, last, nanos: 300 });
-                true
-            }
-            _ => false,
-        }
-    };
-    assert!((0..100).all(|_| drives(&mut trial)), "it is the only one");
-    trial.crew.roster.add(Duty::Engaged);
-    assert_eq!((0..100).position(|_| !drives(&mut trial)), Some(15), "after some time");
 }

@@ -8,7 +8,7 @@ use crate::engine::context::{Kind, end_task, enter};
 use crate::engine::queue::block::Block;
 use crate::engine::queue::lane::Claim;
 use crate::engine::queue::line::Stretch;
-use crate::engine::scheduler::crew::{Acts, Did, Next, Rest};
+use crate::engine::scheduler::crew::{Did, Next, Rest};
 use crate::engine::sync::{now, park, thread};
 use crate::engine::task::run::{Counts, End};
 use crate::engine::threads::spin::{cores, spin};
@@ -70,9 +70,7 @@ impl<W: ThreadWork> Worker<'_, W> {
     /// Works until it is told to leave.
     fn serve(&mut self, mut did: Did<W::Job>) {
         loop {
-            let mut acts = Acts::default();
-            let next = self.engine.lock().next(self.index, did, &mut acts);
-            self.engine.perform(acts);
+            let next = self.engine.decide(|crew, acts| crew.next(self.index, did, acts));
             did = match next {
                 Next::Run(job) => self.run_one(job),
                 Next::Drive(job, stretch) => self.drive(job, stretch),

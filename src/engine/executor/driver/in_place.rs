@@ -99,11 +99,7 @@ impl<W: Drives> Engine<W> {
         let mut acts = Acts::default();
         let mut crew = self.lock();
         crew.line.end_driven();
-        if alone {
-            crew.serve_waiters(&mut acts);
-        } else {
-            crew.serve_in_bulk(&mut acts);
-        }
+        crew.serve_waiters(&mut acts);
         let job = crew.take_next();
         if alone {
             crew.call_for_help(&mut acts);

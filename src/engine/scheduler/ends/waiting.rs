@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-use crate::engine::scheduler::crew::{Crew, Phase};
+use crate::engine::scheduler::crew::{Acts, Crew, Phase};
 use crate::engine::sync::MutexGuard;
-use crate::engine::wait::{Mood, Waiter, is_over, park_until};
+use crate::engine::wait::{Mood, Verdict, Waiter, is_over, park_until};
 use crate::engine::wait_list::WaitList;
 use crate::engine::{Engine, Work};
 use crate::error::{Cause, StillRunning};
@@ -33,6 +33,20 @@ impl<J> Crew<J> {
     /// Whether the pool has ended once it is closed.
     fn would_end(&self) -> bool {
         self.roster.workers() == 0 && self.is_over()
+    }
+
+    /// Tells those who wait for an end, if it has come.
+    pub(in crate::engine::scheduler) fn tell_ends(&mut self, acts: &mut Acts) {
+        for what in [Ended::Tasks, Ended::Workers] {
+            if !self.has_ended(what) {
+                continue;
+            }
+            for waiter in self.those_awaiting(what).take_all() {
+                if waiter.decide(Verdict::Granted) {
+                    acts.wake.push(waiter);
+                }
+            }
+        }
     }
 
     /// Joins those who wait for an end, unless it has come.

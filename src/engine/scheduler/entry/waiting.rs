@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use super::{Asked, Patience};
-use crate::engine::scheduler::crew::{Acts, Crew};
+use crate::engine::scheduler::crew::Crew;
 use crate::engine::sync::MutexGuard;
 use crate::engine::wait::{Verdict, Waiter};
 use crate::engine::{Engine, Work};
@@ -47,13 +47,11 @@ impl<'a, W: Work> Held<'a, W> {
 
 impl<W: Work> Drop for Held<'_, W> {
     fn drop(&mut self) {
-        let mut acts = Acts::default();
-        let mut crew = self.engine.lock();
-        crew.release_place();
-        crew.serve_waiters(&mut acts);
-        crew.call_last_to_go(&mut acts);
-        drop(crew);
-        self.engine.perform(acts);
+        self.engine.decide(|crew, acts| {
+            crew.release_place();
+            crew.serve_waiters(acts);
+            crew.call_last_to_go(acts);
+        });
     }
 }
 
@@ -114,9 +112,7 @@ impl<W: Work> Drop for AtGate<'_, W> {
         let Some(waiter) = self.waiter.take() else {
             return;
         };
-        let mut acts = Acts::default();
-        let verdict = self.engine.lock().withdraw(&waiter, &mut acts);
-        self.engine.perform(acts);
+        let verdict = self.engine.decide(|crew, acts| crew.withdraw(&waiter, acts));
         if verdict.is_ok_and(|verdict| verdict == Verdict::Granted) {
             drop(Held { engine: self.engine });
         }

@@ -134,22 +134,13 @@ fn with_waiter() -> (Trial, Arc<Waiter>) {
 }
 
 #[test]
-fn a_driver_that_has_something_to_poll_serves_in_bulk() {
-    let (mut trial, waiter) = with_waiter();
-    free_places(&mut trial, 499);
-    refill(&mut trial, Has::Ready);
-    assert_eq!(waiter.verdict(), None, "it comes again before the line is empty");
-    free_places(&mut trial, 1);
-    refill(&mut trial, Has::Ready);
-    assert_eq!(waiter.verdict(), Some(Verdict::Granted), "half of the queue is free");
-}
-
-#[test]
-fn a_driver_that_has_nothing_to_poll_lets_in_whoever_fits() {
-    let (mut trial, waiter) = with_waiter();
-    refill(&mut trial, Has::Waiting);
-    assert_eq!(waiter.verdict(), None, "there is no place");
-    free_places(&mut trial, 1);
-    refill(&mut trial, Has::Waiting);
-    assert_eq!(waiter.verdict(), Some(Verdict::Granted));
+fn a_driver_lets_in_the_waiter_that_fits() {
+    for has in [Has::Ready, Has::Waiting] {
+        let (mut trial, waiter) = with_waiter();
+        refill(&mut trial, has);
+        assert_eq!(waiter.verdict(), None, "there is no place");
+        free_places(&mut trial, 1);
+        refill(&mut trial, has);
+        assert_eq!(waiter.verdict(), Some(Verdict::Granted));
+    }
 }

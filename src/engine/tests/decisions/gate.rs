@@ -1,115 +1,51 @@
-//! The gate: who looks, dozes or parks there, and how much attention those who wait get.
+//! The gate: who looks or parks there, and how much attention those who wait get.
 
 use std::sync::Arc;
 
 use super::Trial;
 use crate::engine::scheduler::crew::{Acts, Phase};
-use crate::engine::scheduler::gate::SMALL_QUEUE;
-use crate::engine::scheduler::gate::{Admission, DOZE};
 use crate::engine::scheduler::roster::Duty;
-use crate::engine::wait::{Mood, Verdict, Waiter};
+use crate::engine::wait::{Mood, Waiter};
 
-/// A crew of one worker that is here, and a queue of 80. Its tasks take so many nanoseconds.
-fn trial(nanos: u64, waiters: usize) -> Trial {
-    let mut trial = Trial::with_waiters(1, 0, waiters);
+/// A crew of one worker that is here, and a queue of 80.
+fn trial() -> Trial {
+    let mut trial = Trial::new(1, 0);
     trial.crew.limits.queue = 80;
     trial.crew.roster.add(Duty::Called);
-    trial.crew.pace.note(1, nanos, 1);
     trial
 }
 
-fn short() -> Trial {
-    trial(1_000, usize::MAX)
-}
-
-fn long() -> Trial {
-    trial(1_000_000, usize::MAX)
-}
-
-/// How a waiting thread is told to rest, and how it is known to rest then.
-fn rest(trial: &mut Trial, waiter: &Arc<Waiter>, progress: &mut Option<u64>) -> (bool, Mood) {
-    let rest = trial.crew.rest_at_gate(waiter, progress, &mut Acts::default());
-    assert!(rest.is_none_or(|rest| rest == DOZE));
-    (rest.is_some(), waiter.mood())
-}
-
 #[test]
-fn the_last_places_for_short_tasks_are_scarce() {
-    let admissions = |mut trial: Trial| {
-        (0..71).for_each(|job| trial.crew.line.push(job));
-        let ten_left = trial.crew.admission();
-        trial.crew.line.push(71);
-        let nine_left = trial.crew.admission();
-        (72..81).for_each(|job| trial.crew.line.push(job));
-        assert_eq!(trial.crew.admission(), Admission::Full);
-        (ten_left, nine_left)
-    };
-    assert_eq!(admissions(short()), (Admission::Enter, Admission::Scarce));
-    assert_eq!(admissions(long()), (Admission::Enter, Admission::Enter));
-    let few_may_wait = trial(1_000, 1);
-    assert_eq!(admissions(few_may_wait), (Admission::Enter, Admission::Enter));
-}
-
-#[test]
-fn whoever_looks_or_dozes_has_the_attention_of_workers_with_long_tasks_and_a_short_queue() {
-    let attention = |mut trial: Trial, queue, mood| {
-        trial.crew.limits.queue = queue;
-        let waiter = Waiter::thread();
+fn a_parked_submitter_has_the_attention_of_the_workers() {
+    let attention = |mood| {
+        let (mut trial, waiter) = (trial(), Waiter::thread());
         waiter.set_mood(mood);
         trial.crew.queue_up(waiter, None);
         trial.crew.needs_attention()
     };
-    for mood in [Mood::Looking, Mood::Dozing] {
-        assert!(attention(long(), SMALL_QUEUE - 1, mood));
-        assert!(!attention(long(), SMALL_QUEUE, mood));
-        assert!(!attention(short(), SMALL_QUEUE - 1, mood));
-    }
-    assert!(attention(short(), SMALL_QUEUE, Mood::Parked), "who is parked has it always");
+    assert!(attention(Mood::Parked) && !attention(Mood::Looking));
 }
 
 #[test]
-fn the_first_who_waits_dozes_while_tasks_are_taken() {
-    let mut trial = long();
-    let (waiter, mut progress) = (Waiter::thread(), None);
-    (0..81).for_each(|job| trial.crew.line.push(job));
-    trial.crew.queue_up(Arc::clone(&waiter), None);
-    assert_eq!(rest(&mut trial, &waiter, &mut progress), (true, Mood::Dozing), "at first");
-    assert_eq!(rest(&mut trial, &waiter, &mut progress), (false, Mood::Parked));
-    trial.crew.line.pop();
-    assert_eq!(rest(&mut trial, &waiter, &mut progress), (true, Mood::Dozing), "one was taken");
-    trial.crew.line.push(81);
-    assert_eq!(rest(&mut trial, &waiter, &mut progress), (false, Mood::Parked), "none was");
-    assert_eq!(waiter.verdict(), None);
-}
-
-#[test]
-fn the_others_who_wait_park() {
-    let mut trial = long();
-    let (first, second) = (Waiter::thread(), Waiter::thread());
-    (0..81).for_each(|job| trial.crew.line.push(job));
-    trial.crew.queue_up(first, None);
-    trial.crew.queue_up(Arc::clone(&second), None);
-    assert_eq!(rest(&mut trial, &second, &mut None), (false, Mood::Parked));
-}
-
-#[test]
-fn whoever_comes_to_rest_takes_any_place_there_is() {
-    for dozes in [true, false] {
-        let mut trial = long();
-        let waiter = Waiter::thread();
+fn a_thread_that_is_about_to_park_takes_any_place_there_is() {
+    for free in [true, false] {
+        let (mut trial, waiter) = (trial(), Waiter::thread());
         (0..81).for_each(|job| trial.crew.line.push(job));
         trial.crew.queue_up(Arc::clone(&waiter), None);
-        trial.crew.line.pop();
-        trial.crew.line.end();
-        let mut progress = if dozes { None } else { Some(1) };
-        assert_eq!(rest(&mut trial, &waiter, &mut progress).0, dozes);
-        assert_eq!(waiter.verdict(), Some(Verdict::Granted));
+        if free {
+            trial.crew.line.pop();
+            trial.crew.line.end();
+        }
+        trial.crew.park_at_gate(&waiter, &mut Acts::default());
+        assert_eq!(waiter.mood(), Mood::Parked);
+        assert_eq!(waiter.verdict().is_some(), free);
+        assert_eq!(trial.crew.needs_attention(), !free);
     }
 }
 
 #[test]
 fn workers_hurry_while_somebody_waits() {
-    let mut trial = short();
+    let mut trial = trial();
     trial.crew.heed_waiters();
     assert!(!trial.lane.hurry());
     let waiter = Waiter::thread();

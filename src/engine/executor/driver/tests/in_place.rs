@@ -66,7 +66,7 @@ fn whoever_waits_for_a_place_gets_that_of_what_has_ended() {
 }
 
 #[test]
-fn whoever_waits_is_let_in_at_once_if_nobody_else_is_up() {
+fn a_waiting_submitter_is_let_in_at_once() {
     for sleeps in [true, false] {
         let engine = engine(2, 1);
         let (first, mut second) = (driver(&engine), driver(&engine));
@@ -79,7 +79,7 @@ fn whoever_waits_is_let_in_at_once_if_nobody_else_is_up() {
         let mut context = Context::from_waker(Waker::noop());
         assert!(entering.as_mut().poll(&mut context).is_pending());
         assert_eq!(next(&engine, &first), None);
-        assert_eq!(entering.as_mut().poll(&mut context).is_ready(), sleeps, "one place is free");
+        assert!(entering.as_mut().poll(&mut context).is_ready(), "one place is free");
     }
 }
 
