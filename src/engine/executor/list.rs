@@ -10,7 +10,6 @@
 //! all lists.
 
 mod board;
-mod low;
 mod others;
 mod ready;
 mod state;
@@ -28,7 +27,6 @@ use crate::engine::sync::atomic::{AtomicBool, Ordering};
 use crate::engine::task::waits::Waits;
 
 pub(crate) use self::board::Board;
-pub(crate) use self::low::Fed;
 use self::others::Others;
 use self::state::State;
 
@@ -51,14 +49,9 @@ struct Inbox {
     /// Ready, and not in the queue yet.
     woken: Vec<u32>,
     asleep: bool,
-    /// .. although something may be ready.
-    low: bool,
     /// There is a driver, and it does not sleep.
     up: bool,
     waker: Option<Waker>,
-    /// It has begun with a turn and does not sleep.
-    in_turn: bool,
-    fed: Fed,
 }
 
 impl List {
@@ -72,7 +65,6 @@ impl List {
         let mut inbox = self.inbox.hold();
         self.wake_up(&mut inbox);
         self.set_up(&mut inbox, true);
-        inbox.in_turn = true;
         // `will_wake` may deny that a waker is the clone of another. Two with the same data are of the
         // same runtime task, because the one that is kept keeps it alive.
         let is_same = |kept: &Waker| kept.data() == waker.data() || kept.will_wake(waker);
@@ -118,10 +110,9 @@ impl List {
     pub(crate) fn push_ready(&self, index: u32) {
         let mut inbox = self.inbox.hold();
         inbox.woken.push(index);
-        inbox.note_feeder();
         // Whoever is up then looks here before it sleeps. Read under the lock under which it will look.
         if !self.others.is_one_enough() && (inbox.asleep || self.others.may_be_called()) {
-            self.wake_low_or_own(inbox);
+            self.wake_or_call_with(inbox);
         }
     }
 
@@ -224,7 +215,7 @@ impl List {
     /// every list before it sleeps.
     pub(crate) fn step_back(&self, board: &Board) -> bool {
         let mut inbox = self.inbox.hold();
-        (inbox.asleep, inbox.in_turn) = (true, false);
+        inbox.asleep = true;
         let left = self.set_up(&mut inbox, false);
         drop(inbox);
         let called = self.called.swap(false, Ordering::Relaxed);
@@ -283,7 +274,7 @@ impl List {
         if !state.ready.is_empty() || !inbox.woken.is_empty() {
             return false;
         }
-        (inbox.asleep, inbox.in_turn) = (true, false);
+        inbox.asleep = true;
         self.set_up(&mut inbox, false);
         // Under the lock that whoever has everybody help takes after it has said so, and before it calls them:
         // it sees this, or it is heard below.
@@ -370,7 +361,6 @@ impl List {
     fn wake_up(&self, inbox: &mut Inbox) -> bool {
         let slept = std::mem::replace(&mut inbox.asleep, false);
         if slept {
-            self.end_low(inbox);
             self.others.sleeping.fetch_sub(1, Ordering::Relaxed);
             self.set_up(inbox, true);
         }

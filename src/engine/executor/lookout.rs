@@ -4,8 +4,7 @@
 //! they gain: two need twice the processor time of one. So one of them does it all then, and the others
 //! sleep, even if something is ready. What they are there for, to help when the one that is up is stuck
 //! in a poll, is left to the lookout: it looks every millisecond whether futures are being polled. If none
-//! is for some looks, although some are ready or a driver is in its turn, everybody helps again. It also
-//! wakes a driver that [lies low](crate::engine::executor::driver) for longer than a timer should take.
+//! is for some looks, although some are ready or a driver is in its turn, everybody helps again.
 //!
 //! One driver may also be too slow. If it has not slept for a while, the others are let in for a moment,
 //! and stay if that has more futures polled. Then it is tried now and then whether one is better after all.
@@ -58,8 +57,6 @@ const STILL_LOOKS: u32 = 4;
 const RESTING_LOOKS: u32 = 12;
 /// .. or polls were long.
 const LONG_LOOKS: u32 = 4;
-/// One that lies low at so many looks is woken: the next timer may be two of them away.
-const LOW_LOOKS: u32 = 3;
 
 /// What the lookout sees.
 #[derive(Clone, Copy, Debug, Default)]
@@ -79,8 +76,6 @@ struct Seen {
     turns: bool,
     /// One that has a thread of its own is stuck.
     stuck: bool,
-    /// One lies low; how often that has been.
-    low: Option<u64>,
     /// Each driver has a thread and timers of its own.
     apart: bool,
 }
@@ -142,8 +137,6 @@ struct Lookout {
     still: u32,
     /// For so many looks polls have been long.
     long: u32,
-    /// At so many looks more than one somebody lay low.
-    low: u32,
     /// For how many looks it has put off to try several.
     waited: u32,
     /// How long the next finding holds, and the next help.
@@ -155,14 +148,12 @@ impl Lookout {
     fn new(seen: Seen) -> Self {
         let mode = Mode::Help { looks: 0 };
         let (hold, help) = (FIRST_HOLD, FIRST_HELP);
-        Lookout { mode, last: seen, idle: 0, still: 0, long: 0, low: 0, waited: 0, hold, help }
+        Lookout { mode, last: seen, idle: 0, still: 0, long: 0, waited: 0, hold, help }
     }
 
     fn look(&mut self, seen: Seen) -> Mode {
         let made = seen.polls - self.last.polls;
         let busy = made > 0 && seen.naps == self.last.naps;
-        let lies = seen.low.is_some() && seen.low == self.last.low;
-        self.low = if lies { self.low + 1 } else { 0 };
         self.last = seen;
         self.idle = if made == 0 { self.idle + 1 } else { 0 };
         // A driver that is stuck in a poll may also keep timers and sockets from making anything ready.
@@ -209,11 +200,6 @@ impl Lookout {
             }
         };
         self.mode
-    }
-
-    /// Whether somebody has lain low for long enough.
-    fn rouses(&self) -> bool {
-        self.low + 1 >= LOW_LOOKS
     }
 
     fn have_all_help(&mut self) -> Mode {
@@ -266,9 +252,6 @@ fn watch<W: Drives>(engine: &Weak<Engine<W>>, lookout: &mut Lookout) -> bool {
         // The thread of the stuck driver may have been the one at the timers, without which nothing becomes ready.
         engine.work().board().wake_one();
     }
-    if lookout.rouses() {
-        engine.work().board().rouse();
-    }
     if mode == Mode::Leave {
         engine.work().board().watched.store(false, Ordering::Relaxed);
     }
@@ -303,7 +286,6 @@ impl<W: Drives> Engine<W> {
             seen.turns |= tempo.turns.load(Ordering::Relaxed);
         }
         seen.apart = board.is_apart();
-        seen.low = board.low();
         seen.behind = board.is_up() && (board.has_ready() || self.is_wanted());
         seen
     }

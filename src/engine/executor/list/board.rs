@@ -95,25 +95,7 @@ impl Board {
 
     /// Whether a driver is alone with its timers: one is to be enough, or there is only one, or each has its own.
     pub(crate) fn is_for_one(&self) -> bool {
-        self.lists.len() == 1 || self.is_apart() || self.is_left_to_one()
-    }
-
-    /// Whether one driver is enough, and there is a lookout.
-    pub(crate) fn is_left_to_one(&self) -> bool {
-        self.others.is_for_one()
-    }
-
-    /// How many drivers a runtime has.
-    pub(crate) fn at_work(&self) -> usize {
-        self.others.at_work.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn begin_work(&self) {
-        self.others.at_work.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn end_work(&self) {
-        self.others.at_work.fetch_sub(1, Ordering::Relaxed);
+        self.lists.len() == 1 || self.is_apart() || self.others.is_for_one()
     }
 
     /// What is left of ended futures.

@@ -17,7 +17,6 @@ const SHORT: Seen = Seen {
     behind: false,
     turns: true,
     stuck: false,
-    low: None,
     apart: false,
 };
 /// No driver is in its turn.
@@ -222,23 +221,6 @@ fn several_are_tried_later_where_polls_are_tiny() {
 }
 
 #[test]
-fn one_that_lies_low_for_some_looks_is_roused() {
-    let roused = |lows: &[Option<u64>]| {
-        let mut lookout = lookout(Mode::ONE);
-        for low in lows {
-            lookout.look(Seen { low: *low, ..lookout.last });
-        }
-        lookout.rouses()
-    };
-    assert!(roused(&[Some(3); LOW_LOOKS as usize]));
-    assert!(!roused(&[Some(3); LOW_LOOKS as usize - 1]));
-    assert!(!roused(&[Some(3), Some(3), Some(4)]), "it has been up meanwhile");
-    assert!(!roused(&[Some(3), Some(3), None]));
-    assert!(!roused(&[None; 9]), "nobody lies low");
-    assert!(roused(&[None, Some(4), Some(4), Some(4), Some(4)]));
-}
-
-#[test]
 fn all_are_let_in_if_that_is_faster() {
     let tried = |who, polls| {
         let mut lookout = lookout(Mode::Trial { who, looks: TRIAL_LOOKS, polls: 0, others: 100 });
@@ -336,23 +318,6 @@ fn a_lookout_has_one_drive_until_it_leaves() {
     assert!(!board.watched.load(Ordering::Relaxed), "another one may come");
     drop(engine);
     assert!(!watch(&watched, &mut Lookout::new(Seen::default())), "the pool is no more");
-}
-
-#[test]
-fn a_lookout_rouses_whoever_lies_low() {
-    let engine = engine(2, 10);
-    let (board, watched) = (Arc::clone(engine.work().board()), Arc::downgrade(&engine));
-    let bell = Arc::new(Bell::default());
-    let mut lookout = Lookout::new(engine.seen());
-    assert!(watch(&watched, &mut lookout));
-    board.list(1).rise(&Waker::from(Arc::clone(&bell)));
-    assert!(board.list(1).lie_low());
-    for _ in 1..LOW_LOOKS {
-        assert!(watch(&watched, &mut lookout));
-        assert_eq!((bell.rung(), board.low()), (0, Some(1)));
-    }
-    assert!(watch(&watched, &mut lookout));
-    assert_eq!((bell.rung(), board.low()), (1, None));
 }
 
 #[test]
