@@ -296,7 +296,6 @@ impl List {
         }
         self.others.searching.store(false, Ordering::Relaxed);
         if self.is_each_for_itself() {
-            self.tempo.count_nap();
             return true;
         }
         self.stay_asleep(called, board.lists().iter().filter(|list| list.number != self.number))
@@ -309,7 +308,6 @@ impl List {
         mut lists: impl Iterator<Item = &'a Arc<List>>,
     ) -> bool {
         if !lists.any(|list| list.has_ready()) {
-            self.tempo.count_nap();
             return true;
         }
         let woken = !self.wake_up(&mut self.inbox.hold());
