@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use super::others::{ALL, EACH, ONE, Others};
 use super::{Inbox, List, Runnable, State};
-use crate::engine::executor::latch::Latch;
 #[cfg(feature = "tokio")]
 use crate::engine::executor::remains::Remains;
-use crate::engine::sync::Padded;
 use crate::engine::sync::atomic::{AtomicBool, Ordering};
+use crate::engine::sync::{Mutex, Padded, lock};
 
 /// The lists of all drivers of a pool.
 pub(crate) struct Board {
@@ -33,8 +32,8 @@ impl Board {
     fn with(drivers: usize, others: Others) -> Self {
         let others = Arc::new(others);
         let list = |number| {
-            let state = Padded(Latch::new(State::default()));
-            let inbox = Padded(Latch::new(Inbox::default()));
+            let state = Padded(Mutex::new(State::default()));
+            let inbox = Padded(Mutex::new(Inbox::default()));
             let (called, awaits) = (AtomicBool::new(false), AtomicBool::new(false));
             let (tempo, others) = (Padded::default(), Arc::clone(&others));
             Arc::new(List { number, state, inbox, called, awaits, tempo, others })
@@ -55,7 +54,7 @@ impl Board {
     /// Wakes every future.
     pub(crate) fn wake_all(&self) {
         for list in &self.lists {
-            let cells: Vec<_> = list.state.hold().cells.iter().flatten().cloned().collect();
+            let cells: Vec<_> = lock(&list.state).cells.iter().flatten().cloned().collect();
             cells.iter().for_each(|cell| cell.header().wake());
         }
     }

@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock, Weak};
 use super::List;
 use crate::engine::executor::cell::Runnable;
 use crate::engine::executor::remains::Remains;
-use crate::engine::sync::Padded;
 use crate::engine::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
+use crate::engine::sync::{Padded, lock};
 
 /// Whichever driver finds it first. Where there is no lookout, this is how it is.
 pub(super) const ALL: u8 = 0;
@@ -80,7 +80,7 @@ impl Others {
         }
         let lists = self.lists.get().into_iter().flatten().filter_map(Weak::upgrade);
         for list in lists {
-            let mut inbox = list.inbox.hold();
+            let mut inbox = lock(&list.inbox);
             if list.wake_up(&mut inbox) {
                 list.called.store(true, Ordering::Relaxed);
                 let waker = inbox.waker.clone();
