@@ -5,7 +5,6 @@ use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
-use std::time::Instant;
 
 use tokio::runtime::Handle;
 use tokio::task::{coop, yield_now};
@@ -161,13 +160,6 @@ impl<W: Drives> Driving<W> {
         pin!(yield_now()).poll(context)
     }
 
-    /// Whether its runtime has no other task to yield to. The only thread of a runtime may be running the
-    /// future of `block_on`, which is no task.
-    fn has_runtime_for_itself(&self) -> bool {
-        let runtime = self.runtime.metrics();
-        runtime.num_workers() > 1 && runtime.num_alive_tasks() <= self.driver.drivers()
-    }
-
     fn knocker(&mut self, waker: &Waker) -> Waker {
         match &self.knocker {
             Some((made_of, knocker)) if made_of.will_wake(waker) => knocker.clone(),
@@ -196,20 +188,7 @@ impl<W: Drives> Future for Driving<W> {
             free_slot(&self.runtime);
         }
         let budget = || coop::poll_proceed(&mut Context::from_waker(Waker::noop()));
-        let since = Instant::now();
-        let end = loop {
-            let turn = self.driver.turn(&Context::from_waker(&knocker), budget);
-            let end = match turn {
-                Turn::Yield if self.has_runtime_for_itself() => {
-                    self.driver.instead_of_yielding(since)
-                }
-                end => Some(end),
-            };
-            if let Some(end) = end {
-                break end;
-            }
-        };
-        match end {
+        match self.driver.turn(&Context::from_waker(&knocker), budget) {
             Turn::Leave => Poll::Ready(()),
             Turn::Sleep => Poll::Pending,
             Turn::Yield => self.yield_turn(context),

@@ -5,7 +5,6 @@
 
 mod begun;
 mod in_place;
-mod low;
 mod next;
 mod stint;
 
@@ -14,7 +13,6 @@ use std::task::Context;
 use std::time::{Duration, Instant};
 
 pub(crate) use self::begun::Begun;
-use self::low::Low;
 use self::stint::Stint;
 use crate::engine::context::{Kind, enter};
 use crate::engine::executor::cell::{self, Polled, Runnable};
@@ -92,14 +90,12 @@ pub(crate) struct Driver<W: Drives> {
     helps: bool,
     /// .. and gets the next poll.
     others_turn: bool,
-    low: Low,
 }
 
 impl<W: Drives> Driver<W> {
     pub(crate) fn new(engine: &Arc<Engine<W>>, me: usize) -> (Self, Begun) {
         let list = Arc::clone(engine.work.board().list(me));
         list.clear();
-        engine.work.board().begin_work();
         let begun = Begun::default();
         let driver = Driver {
             engine: Arc::clone(engine),
@@ -118,7 +114,6 @@ impl<W: Drives> Driver<W> {
             seen: vec![0; engine.work.board().drivers()],
             helps: false,
             others_turn: false,
-            low: Low::new(),
         };
         (driver, begun)
     }
@@ -366,7 +361,6 @@ impl<W: Drives> Engine<W> {
 
 impl<W: Drives> Drop for Driver<W> {
     fn drop(&mut self) {
-        self.engine.work.board().end_work();
         if !self.gone && !self.begun.drop_unnoticed() {
             self.lose();
         }

@@ -10,7 +10,6 @@
 //! all lists.
 
 mod board;
-mod low;
 mod others;
 mod ready;
 mod state;
@@ -20,15 +19,13 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use crate::engine::executor::cell::Runnable;
-use crate::engine::executor::latch::{Held, Latch};
 use crate::engine::executor::lookout::Tempo;
 use crate::engine::scheduler::lend::Lender;
-use crate::engine::sync::Padded;
 use crate::engine::sync::atomic::{AtomicBool, Ordering};
+use crate::engine::sync::{Mutex, MutexGuard, Padded, lock};
 use crate::engine::task::waits::Waits;
 
 pub(crate) use self::board::Board;
-pub(crate) use self::low::Fed;
 use self::others::Others;
 use self::state::State;
 
@@ -36,8 +33,8 @@ use self::state::State;
 pub(crate) struct List {
     number: usize,
     /// Locked before the inbox, if both are.
-    state: Padded<Latch<State>>,
-    inbox: Padded<Latch<Inbox>>,
+    state: Padded<Mutex<State>>,
+    inbox: Padded<Mutex<Inbox>>,
     /// The driver was woken to help and has not found anything yet.
     called: AtomicBool,
     /// A cell may have polled a handle.
@@ -51,14 +48,9 @@ struct Inbox {
     /// Ready, and not in the queue yet.
     woken: Vec<u32>,
     asleep: bool,
-    /// .. although something may be ready.
-    low: bool,
     /// There is a driver, and it does not sleep.
     up: bool,
     waker: Option<Waker>,
-    /// It has begun with a turn and does not sleep.
-    in_turn: bool,
-    fed: Fed,
 }
 
 impl List {
@@ -69,10 +61,9 @@ impl List {
     /// The driver is up, and is woken by this waker when it sleeps.
     /// True if that is news.
     pub(crate) fn rise(&self, waker: &Waker) -> bool {
-        let mut inbox = self.inbox.hold();
+        let mut inbox = lock(&self.inbox);
         self.wake_up(&mut inbox);
         self.set_up(&mut inbox, true);
-        inbox.in_turn = true;
         // `will_wake` may deny that a waker is the clone of another. Two with the same data are of the
         // same runtime task, because the one that is kept keeps it alive.
         let is_same = |kept: &Waker| kept.data() == waker.data() || kept.will_wake(waker);
@@ -92,7 +83,7 @@ impl List {
 
     /// Puts new cells into the list; they are ready.
     pub(crate) fn add(self: &Arc<Self>, cells: &mut Vec<Arc<dyn Runnable>>) {
-        let mut state = self.state.hold();
+        let mut state = lock(&self.state);
         // Those that were woken before these came are polled before them.
         self.empty_inbox(&mut state);
         for cell in cells.drain(..) {
@@ -116,22 +107,21 @@ impl List {
 
     /// A cell is ready.
     pub(crate) fn push_ready(&self, index: u32) {
-        let mut inbox = self.inbox.hold();
+        let mut inbox = lock(&self.inbox);
         inbox.woken.push(index);
-        inbox.note_feeder();
         // Whoever is up then looks here before it sleeps. Read under the lock under which it will look.
         if !self.others.is_one_enough() && (inbox.asleep || self.others.may_be_called()) {
-            self.wake_low_or_own(inbox);
+            self.wake_or_call_with(inbox);
         }
     }
 
     /// Has somebody poll what is ready.
     pub(in crate::engine) fn wake_or_call(&self) {
-        self.wake_or_call_with(self.inbox.hold());
+        self.wake_or_call_with(lock(&self.inbox));
     }
 
     /// Wakes the driver if it sleeps, or calls another one to help.
-    fn wake_or_call_with(&self, mut inbox: Held<'_, Inbox>) {
+    fn wake_or_call_with(&self, mut inbox: MutexGuard<'_, Inbox>) {
         let waker = if self.wake_up(&mut inbox) { inbox.waker.clone() } else { None };
         drop(inbox);
         match waker {
@@ -142,7 +132,7 @@ impl List {
 
     /// Takes the next ready cell out of the queue. `ended` is one that has ended before, and leaves.
     pub(crate) fn next(&self, ended: Option<u32>) -> Option<Arc<dyn Runnable>> {
-        let mut state = self.state.hold();
+        let mut state = lock(&self.state);
         let gone = ended.and_then(|index| state.remove(index));
         if state.ready.is_empty() {
             self.empty_inbox(&mut state);
@@ -164,28 +154,28 @@ impl List {
 
     /// One that has ended leaves.
     pub(crate) fn retire(&self, index: u32) {
-        let gone = self.state.hold().remove(index);
+        let gone = lock(&self.state).remove(index);
         if let Some(gone) = gone {
             self.others.put_away(gone);
         }
     }
 
     fn empty_inbox(&self, state: &mut State) {
-        let mut inbox = self.inbox.hold();
+        let mut inbox = lock(&self.inbox);
         if !inbox.woken.is_empty() {
             state.ready.take_all(&mut inbox.woken);
         }
     }
 
     pub(crate) fn has_ready(&self) -> bool {
-        let state = self.state.hold();
-        !state.ready.is_empty() || !self.inbox.hold().woken.is_empty()
+        let state = lock(&self.state);
+        !state.ready.is_empty() || !lock(&self.inbox).woken.is_empty()
     }
 
     /// A cell has ended, and leaves. Its place may be another's, if the driver was lost meanwhile.
     pub(crate) fn remove(&self, cell: &Arc<dyn Runnable>) {
         let index = cell.header().index();
-        let mut state = self.state.hold();
+        let mut state = lock(&self.state);
         let is_there = matches!(state.cells.get(index as usize),
             Some(Some(other)) if std::ptr::addr_eq(Arc::as_ptr(other), Arc::as_ptr(cell)));
         let gone = if is_there { state.remove(index) } else { None };
@@ -216,15 +206,15 @@ impl List {
 
     /// How many cells it has.
     fn count(&self) -> usize {
-        let state = self.state.hold();
+        let state = lock(&self.state);
         state.cells.len() - state.vacant.len()
     }
 
     /// Lets the driver sleep although something may be ready, if another one is up: that one looks at
     /// every list before it sleeps.
     pub(crate) fn step_back(&self, board: &Board) -> bool {
-        let mut inbox = self.inbox.hold();
-        (inbox.asleep, inbox.in_turn) = (true, false);
+        let mut inbox = lock(&self.inbox);
+        inbox.asleep = true;
         let left = self.set_up(&mut inbox, false);
         drop(inbox);
         let called = self.called.swap(false, Ordering::Relaxed);
@@ -237,14 +227,14 @@ impl List {
 
     /// What a cell waits for, which is a task of this pool.
     pub(crate) fn waits(&self, index: u32, pool: &Arc<dyn Lender>) -> Arc<Waits> {
-        let mut state = self.state.hold();
+        let mut state = lock(&self.state);
         self.awaits.store(true, Ordering::Relaxed);
         Arc::clone(state.waits.entry(index).or_insert_with(|| Waits::new(Arc::clone(pool))))
     }
 
     /// What a cell waits for, if it has polled a handle. Only for the thread that polls it.
     pub(crate) fn known_waits(&self, index: u32) -> Option<Arc<Waits>> {
-        let state = self.state.hold();
+        let state = lock(&self.state);
         self.awaits.store(!state.waits.is_empty(), Ordering::Relaxed);
         state.waits.get(&index).cloned()
     }
@@ -269,7 +259,7 @@ impl List {
 
     /// The cell goes on with another task, which has polled no handle. Only for the thread that polls it.
     pub(crate) fn forget_waits(&self, index: u32) -> Option<Arc<Waits>> {
-        let mut state = self.state.hold();
+        let mut state = lock(&self.state);
         let waits = state.waits.remove(&index);
         self.awaits.store(!state.waits.is_empty(), Ordering::Relaxed);
         waits
@@ -278,12 +268,12 @@ impl List {
     /// Lets the driver sleep, unless something is ready on any list. It looks at the others' lists
     /// after it is known to sleep: what comes there later finds it sleeping and wakes it.
     pub(crate) fn sleep(&self, board: &Board) -> bool {
-        let mut state = self.state.hold();
-        let mut inbox = self.inbox.hold();
+        let mut state = lock(&self.state);
+        let mut inbox = lock(&self.inbox);
         if !state.ready.is_empty() || !inbox.woken.is_empty() {
             return false;
         }
-        (inbox.asleep, inbox.in_turn) = (true, false);
+        inbox.asleep = true;
         self.set_up(&mut inbox, false);
         // Under the lock that whoever has everybody help takes after it has said so, and before it calls them:
         // it sees this, or it is heard below.
@@ -305,7 +295,6 @@ impl List {
         }
         self.others.searching.store(false, Ordering::Relaxed);
         if self.is_each_for_itself() {
-            self.tempo.count_nap();
             return true;
         }
         self.stay_asleep(called, board.lists().iter().filter(|list| list.number != self.number))
@@ -318,10 +307,9 @@ impl List {
         mut lists: impl Iterator<Item = &'a Arc<List>>,
     ) -> bool {
         if !lists.any(|list| list.has_ready()) {
-            self.tempo.count_nap();
             return true;
         }
-        let woken = !self.wake_up(&mut self.inbox.hold());
+        let woken = !self.wake_up(&mut lock(&self.inbox));
         if called && !woken {
             // Somebody may have relied on this one to search.
             self.others.call_one();
@@ -345,7 +333,7 @@ impl List {
     /// The driver has left.
     pub(crate) fn leave(&self) {
         self.stop_searching();
-        self.set_up(&mut self.inbox.hold(), false);
+        self.set_up(&mut lock(&self.inbox), false);
     }
 
     /// Takes everything out of the list, because its driver is gone.
@@ -356,8 +344,8 @@ impl List {
     }
 
     fn take_state(&self) -> State {
-        let mut state = self.state.hold();
-        let mut inbox = self.inbox.hold();
+        let mut state = lock(&self.state);
+        let mut inbox = lock(&self.inbox);
         self.wake_up(&mut inbox);
         self.set_up(&mut inbox, false);
         let (left, old) = (std::mem::take(&mut *state), std::mem::take(&mut *inbox));
@@ -370,7 +358,6 @@ impl List {
     fn wake_up(&self, inbox: &mut Inbox) -> bool {
         let slept = std::mem::replace(&mut inbox.asleep, false);
         if slept {
-            self.end_low(inbox);
             self.others.sleeping.fetch_sub(1, Ordering::Relaxed);
             self.set_up(inbox, true);
         }

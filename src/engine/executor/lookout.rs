@@ -1,16 +1,15 @@
-//! The lookout: a thread that watches the drivers of a pool while their polls are short.
+//! The watchdog ("lookout"): a thread that watches the drivers of a pool while their polls are short.
 //!
-//! Where polls take a microsecond or so, drivers lose more at each other's locks and cache lines than
-//! they gain: two need twice the processor time of one. So one of them does it all then, and the others
-//! sleep, even if something is ready. What they are there for, to help when the one that is up is stuck
-//! in a poll, is left to the lookout: it looks every millisecond whether futures are being polled. If none
-//! is for some looks, although some are ready or a driver is in its turn, everybody helps again. It also
-//! wakes a driver that [lies low](crate::engine::executor::driver) for longer than a timer should take.
+//! Where polls take a microsecond or so, two drivers lose more at each other's locks and cache lines than
+//! they gain. One driver then polls for all, and the others sleep, even if something is ready. Where drivers
+//! have threads of their own, each polls its own list. The watchdog looks once a millisecond. While the driver
+//! is stuck in a poll, or polls are long, all drivers help for a while.
 //!
-//! One driver may also be too slow. If it has not slept for a while, the others are let in for a moment,
-//! and stay if that has more futures polled. Then it is tried now and then whether one is better after all.
-//!
-//! The lookout is there only while a pool is busy with short polls. Without it everybody helps always.
+//! | mode  | becomes                                                                     |
+//! |-------|-----------------------------------------------------------------------------|
+//! | One   | Help, if the driver is stuck, or polls have been long for some looks        |
+//! | Help  | One, when its looks are over and polls are short                            |
+//! | both  | Leave, when nothing was polled for many looks. Without a watchdog all help. |
 
 mod tempo;
 
@@ -25,110 +24,51 @@ use crate::engine::scheduler::crew::Acts;
 use crate::engine::task::run::contain;
 use crate::engine::{Engine, lock};
 
-/// Polls that take less than this, in the mean, are left to one driver.
+/// Polls that take less than this, in the mean, are left to one driver: a few times what a wake and its locks cost.
 const SHORT_NANOS: u32 = 4_000;
-/// .. and while drivers get into each other's way, those that take less than this: it may be due to that.
-const SHORT_NANOS_OF_ALL: u32 = 12_000;
-/// How often the lookout looks.
+/// The time between two looks. Timers go by milliseconds, too.
 const EVERY: Duration = Duration::from_millis(1);
-/// After so many looks at which nothing was polled it leaves.
+/// The watchdog leaves after this many looks at which nothing was polled.
 const IDLE_LOOKS: u32 = 50;
-/// After the one driver was stuck, or polls were long, everybody helps for so many looks. If that happens
-/// again, for twice as many each time: a core that was taken away for a moment is no stuck driver.
-const FIRST_HELP: u32 = 10;
-/// .. up to so many.
-const LONGEST_HELP: u32 = 160;
-/// It is tried for so many looks whether all are faster than one, or one than all.
-const TRIAL_LOOKS: u32 = 10;
-/// What is found first holds for so many looks; if the next trial confirms it, for twice as many, and so on.
-const FIRST_HOLD: u32 = 40;
-/// .. up to so many.
-const LONGEST_HOLD: u32 = 640;
-/// Polls that take less than this are mostly what drivers and timers need themselves, and those get in each
-/// other's way.
-const TINY_NANOS: u32 = 1_000;
-/// .. so several are not tried before this one has gone on for so many looks more. One at which they are
-/// longer counts as several.
-const TINY_HOLD: u32 = 500;
-const NOT_TINY: u32 = 16;
-/// At so many looks in a row nothing was polled, although a driver was in its turn and there was something to
-/// do: then it is stuck. At fewer than that its core may have been taken away for a moment.
+/// A driver is stuck, and polls are long, if they are so at this many looks in a row. At fewer, the system may
+/// have taken a core away for a moment.
 const STILL_LOOKS: u32 = 4;
-/// .. and if it was not in its turn: its thread sees to timers, and ten thousand of them take some looks.
-const RESTING_LOOKS: u32 = 12;
-/// .. or polls were long.
-const LONG_LOOKS: u32 = 4;
-/// One that lies low at so many looks is woken: the next timer may be two of them away.
-const LOW_LOOKS: u32 = 3;
+/// All drivers help for this many looks, and for twice as many each time they have to help again.
+const FIRST_HELP: u32 = 10;
+/// The most looks for which all help. After as many without trouble, the next help is a first one again.
+const LONGEST_HELP: u32 = 160;
 
-/// What the lookout sees.
+/// What the watchdog sees at a look.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
-    /// Polls and naps of all drivers so far.
+    /// Polls of all drivers so far.
     polls: u64,
-    naps: u64,
-    /// Those that have polled something of late find that polls are short.
+    /// The drivers that have polled something since the last look find that polls are short.
     short: bool,
-    /// .. or that they might be, if one polled alone.
-    perhaps: bool,
-    /// .. and even shorter than that.
-    tiny: bool,
     /// A driver is up, and there is something to do.
     behind: bool,
     /// A driver is in its turn.
     turns: bool,
-    /// One that has a thread of its own is stuck.
+    /// A driver that has a thread of its own is stuck.
     stuck: bool,
-    /// One lies low; how often that has been.
-    low: Option<u64>,
     /// Each driver has a thread and timers of its own.
     apart: bool,
 }
 
-/// Who drives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Who {
-    One,
-    All,
-}
-
-impl Who {
-    fn other(self) -> Who {
-        match self {
-            Who::One => Who::All,
-            Who::All => Who::One,
-        }
-    }
-
-    /// Whether so many polls in a look are better than those of the other. A gain that could be chance is
-    /// not worth the other cores.
-    fn is_better(self, polls: u64, others: u64) -> bool {
-        match self {
-            Who::One => 21 * polls > 20 * others,
-            Who::All => 20 * polls > 21 * others,
-        }
-    }
-}
-
-/// What the lookout has found.
+/// Which drivers poll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
-    /// Everybody helps, for so many looks.
+    /// One driver polls, or each its own list; it has done so for this many looks.
+    One { looks: u32 },
+    /// All drivers help, for this many looks more.
     Help { looks: u32 },
-    /// This is best, as far as is known, with so many polls in a look of late. The other is tried after
-    /// `hold` looks.
-    Settled { who: Who, hold: u32, polls: u64 },
-    /// This is tried for so many looks, the first of which does not count. The other made `others` polls.
-    Trial { who: Who, looks: u32, polls: u64, others: u64 },
-    /// There is nothing to look out for.
+    /// The watchdog leaves.
     Leave,
 }
 
 impl Mode {
-    const ONE: Mode = Mode::Settled { who: Who::One, hold: FIRST_HOLD, polls: 0 };
-
     fn has_one_drive(self) -> bool {
-        matches!(self, Mode::Settled { who: Who::One, .. } | Mode::Trial { who: Who::One, .. })
+        matches!(self, Mode::One { .. })
     }
 }
 
@@ -136,107 +76,69 @@ impl Mode {
 #[derive(Debug)]
 struct Lookout {
     mode: Mode,
-    last: Seen,
+    /// Polls as of the last look.
+    polls: u64,
+    /// Looks in a row at which nothing was polled.
     idle: u32,
-    /// For so many looks the one driver has not moved, although there was something to do.
+    /// .. although there was something to do.
     still: u32,
-    /// For so many looks polls have been long.
+    /// Looks in a row at which polls were long.
     long: u32,
-    /// At so many looks more than one somebody lay low.
-    low: u32,
-    /// For how many looks it has put off to try several.
-    waited: u32,
-    /// How long the next finding holds, and the next help.
-    hold: u32,
+    /// The looks of the next help.
     help: u32,
 }
 
 impl Lookout {
     fn new(seen: Seen) -> Self {
         let mode = Mode::Help { looks: 0 };
-        let (hold, help) = (FIRST_HOLD, FIRST_HELP);
-        Lookout { mode, last: seen, idle: 0, still: 0, long: 0, low: 0, waited: 0, hold, help }
+        Lookout { mode, polls: seen.polls, idle: 0, still: 0, long: 0, help: FIRST_HELP }
     }
 
     fn look(&mut self, seen: Seen) -> Mode {
-        let made = seen.polls - self.last.polls;
-        let busy = made > 0 && seen.naps == self.last.naps;
-        let lies = seen.low.is_some() && seen.low == self.last.low;
-        self.low = if lies { self.low + 1 } else { 0 };
-        self.last = seen;
-        self.idle = if made == 0 { self.idle + 1 } else { 0 };
+        let moved = std::mem::replace(&mut self.polls, seen.polls) != seen.polls;
         // A driver that is stuck in a poll may also keep timers and sockets from making anything ready.
-        let kept = seen.behind || (seen.turns && !seen.apart);
-        let still = self.mode.has_one_drive() && made == 0 && kept;
-        self.still = if still { self.still + 1 } else { 0 };
-        self.long = if seen.short { 0 } else { self.long + 1 };
-        let stuck = seen.stuck || self.still >= most_still(seen.turns);
-        let all_needed = stuck || self.long >= LONG_LOOKS;
+        let has_work = seen.behind || (seen.turns && !seen.apart);
+        self.idle = in_a_row(self.idle, !moved);
+        self.still = in_a_row(self.still, !moved && has_work);
+        self.long = in_a_row(self.long, !seen.short);
         self.mode = match self.mode {
+            Mode::Leave => Mode::Leave,
             _ if self.idle > IDLE_LOOKS => Mode::Leave,
-            Mode::Help { looks: 0 } if seen.perhaps => {
-                self.long = 0;
-                Mode::ONE
+            Mode::Help { looks: 0 } if seen.short => {
+                self.still = 0;
+                Mode::One { looks: 0 }
             }
             Mode::Help { looks } => Mode::Help { looks: looks.saturating_sub(1) },
-            Mode::Leave => Mode::Leave,
-            _ if all_needed => self.have_all_help(),
-            // One that sleeps now and then is enough.
-            one if one.has_one_drive() && (!busy || seen.apart) => {
-                self.waited = 0;
-                Mode::ONE
-            }
-            Mode::Settled { who: Who::One, hold: 0, polls } if self.waited < TINY_HOLD => {
-                self.waited += if seen.tiny { 1 } else { NOT_TINY };
-                Mode::Settled { who: Who::One, hold: 0, polls: (polls + made) / 2 }
-            }
-            Mode::Settled { who, hold: 0, polls } => {
-                (self.help, self.waited) = (FIRST_HELP, 0);
-                Mode::Trial { who: who.other(), looks: TRIAL_LOOKS, polls: 0, others: polls }
-            }
-            Mode::Settled { who, hold, polls } => {
-                let polls = if polls == 0 { made } else { (polls + made) / 2 };
-                Mode::Settled { who, hold: hold - 1, polls }
-            }
-            Mode::Trial { who, looks: TRIAL_LOOKS, others, .. } => {
-                Mode::Trial { who, looks: TRIAL_LOOKS - 1, polls: 0, others }
-            }
-            Mode::Trial { who, looks: 1, polls, others } => {
-                self.end_trial(who, polls + made, others)
-            }
-            Mode::Trial { who, looks, polls, others } => {
-                Mode::Trial { who, looks: looks - 1, polls: polls + made, others }
+            Mode::One { .. } if self.needs_all(seen) => self.have_all_help(),
+            Mode::One { looks } => {
+                if looks >= LONGEST_HELP {
+                    self.help = FIRST_HELP;
+                }
+                Mode::One { looks: looks.saturating_add(1) }
             }
         };
         self.mode
     }
 
-    /// Whether somebody has lain low for long enough.
-    fn rouses(&self) -> bool {
-        self.low + 1 >= LOW_LOOKS
+    fn needs_all(&self, seen: Seen) -> bool {
+        seen.stuck || self.still >= most_still(seen.turns) || self.long >= STILL_LOOKS
     }
 
     fn have_all_help(&mut self) -> Mode {
         let looks = self.help;
-        self.still = 0;
         self.help = (2 * looks).min(LONGEST_HELP);
         Mode::Help { looks }
     }
-
-    fn end_trial(&mut self, tried: Who, polls: u64, others: u64) -> Mode {
-        let polls = polls / u64::from(TRIAL_LOOKS - 1);
-        if tried.is_better(polls, others) {
-            self.hold = FIRST_HOLD;
-            return Mode::Settled { who: tried, hold: self.hold, polls };
-        }
-        self.hold = (2 * self.hold).min(LONGEST_HOLD);
-        Mode::Settled { who: tried.other(), hold: self.hold, polls: others }
-    }
 }
 
-/// At so many looks in a row nothing was polled, although there was something to do: then the driver is stuck.
+fn in_a_row(looks: u32, one_more: bool) -> u32 {
+    if one_more { looks + 1 } else { 0 }
+}
+
+/// The looks without a poll after which a driver is stuck. The thread of a driver that is not in its turn sees to
+/// timers, and ten thousand of them take some looks.
 fn most_still(turns: bool) -> u32 {
-    if turns { STILL_LOOKS } else { RESTING_LOOKS }
+    if turns { STILL_LOOKS } else { 3 * STILL_LOOKS }
 }
 
 /// Starts a lookout, if there is none. Where no thread can be started, everybody helps always.
@@ -266,9 +168,6 @@ fn watch<W: Drives>(engine: &Weak<Engine<W>>, lookout: &mut Lookout) -> bool {
         // The thread of the stuck driver may have been the one at the timers, without which nothing becomes ready.
         engine.work().board().wake_one();
     }
-    if lookout.rouses() {
-        engine.work().board().rouse();
-    }
     if mode == Mode::Leave {
         engine.work().board().watched.store(false, Ordering::Relaxed);
     }
@@ -281,7 +180,7 @@ impl<W: Drives> Engine<W> {
     fn seen(&self) -> Seen {
         let board = self.work().board();
         let tempi = || board.lists().iter().map(|list| &*list.tempo);
-        let mut seen = Seen { short: true, perhaps: true, tiny: true, ..Seen::default() };
+        let mut seen = Seen { short: true, ..Seen::default() };
         // One that sleeps knows how long polls took when others got in its way. It is asked only if nobody
         // has polled anything of late.
         let all_rest = tempi().all(|tempo| !tempo.has_moved());
@@ -289,21 +188,17 @@ impl<W: Drives> Engine<W> {
             let (tempo, moved) = (&*list.tempo, list.tempo.has_moved());
             let polls = tempo.polls.load(Ordering::Relaxed);
             seen.polls += polls;
-            seen.naps += tempo.naps.load(Ordering::Relaxed);
             if board.is_apart() {
                 // Others poll what is on their lists, which says nothing of this one.
                 seen.stuck |= tempo.is_stuck(!moved && list.has_ready());
             }
             if moved || (all_rest && polls > 0) {
                 seen.short &= tempo.is_short();
-                seen.perhaps &= tempo.is_below(SHORT_NANOS_OF_ALL);
-                seen.tiny &= tempo.is_below(TINY_NANOS);
             }
             tempo.looked.store(polls, Ordering::Relaxed);
             seen.turns |= tempo.turns.load(Ordering::Relaxed);
         }
         seen.apart = board.is_apart();
-        seen.low = board.low();
         seen.behind = board.is_up() && (board.has_ready() || self.is_wanted());
         seen
     }

@@ -1,5 +1,4 @@
 mod in_place;
-mod low;
 mod stint;
 
 use std::cell::Cell as Counter;

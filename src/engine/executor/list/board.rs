@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use super::others::{ALL, EACH, ONE, Others};
 use super::{Inbox, List, Runnable, State};
-use crate::engine::executor::latch::Latch;
 #[cfg(feature = "tokio")]
 use crate::engine::executor::remains::Remains;
-use crate::engine::sync::Padded;
 use crate::engine::sync::atomic::{AtomicBool, Ordering};
+use crate::engine::sync::{Mutex, Padded, lock};
 
 /// The lists of all drivers of a pool.
 pub(crate) struct Board {
@@ -33,8 +32,8 @@ impl Board {
     fn with(drivers: usize, others: Others) -> Self {
         let others = Arc::new(others);
         let list = |number| {
-            let state = Padded(Latch::new(State::default()));
-            let inbox = Padded(Latch::new(Inbox::default()));
+            let state = Padded(Mutex::new(State::default()));
+            let inbox = Padded(Mutex::new(Inbox::default()));
             let (called, awaits) = (AtomicBool::new(false), AtomicBool::new(false));
             let (tempo, others) = (Padded::default(), Arc::clone(&others));
             Arc::new(List { number, state, inbox, called, awaits, tempo, others })
@@ -55,7 +54,7 @@ impl Board {
     /// Wakes every future.
     pub(crate) fn wake_all(&self) {
         for list in &self.lists {
-            let cells: Vec<_> = list.state.hold().cells.iter().flatten().cloned().collect();
+            let cells: Vec<_> = lock(&list.state).cells.iter().flatten().cloned().collect();
             cells.iter().for_each(|cell| cell.header().wake());
         }
     }
@@ -95,25 +94,7 @@ impl Board {
 
     /// Whether a driver is alone with its timers: one is to be enough, or there is only one, or each has its own.
     pub(crate) fn is_for_one(&self) -> bool {
-        self.lists.len() == 1 || self.is_apart() || self.is_left_to_one()
-    }
-
-    /// Whether one driver is enough, and there is a lookout.
-    pub(crate) fn is_left_to_one(&self) -> bool {
-        self.others.is_for_one()
-    }
-
-    /// How many drivers a runtime has.
-    pub(crate) fn at_work(&self) -> usize {
-        self.others.at_work.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn begin_work(&self) {
-        self.others.at_work.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn end_work(&self) {
-        self.others.at_work.fetch_sub(1, Ordering::Relaxed);
+        self.lists.len() == 1 || self.is_apart() || self.others.is_for_one()
     }
 
     /// What is left of ended futures.

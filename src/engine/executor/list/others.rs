@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock, Weak};
 use super::List;
 use crate::engine::executor::cell::Runnable;
 use crate::engine::executor::remains::Remains;
-use crate::engine::sync::Padded;
-use crate::engine::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use crate::engine::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
+use crate::engine::sync::{Padded, lock};
 
 /// Whichever driver finds it first. Where there is no lookout, this is how it is.
 pub(super) const ALL: u8 = 0;
@@ -26,12 +26,6 @@ pub(super) struct Others {
     pub(super) who: AtomicU8,
     /// Each driver has a thread and timers of its own.
     pub(super) apart: bool,
-    /// Drivers that a runtime has.
-    pub(super) at_work: AtomicUsize,
-    /// The number, and one, of the list whose driver sleeps although something is ready; none if it is zero.
-    pub(super) low: AtomicUsize,
-    /// How often that has been.
-    pub(super) lows: AtomicU64,
     pub(super) remains: Padded<Remains>,
     /// A driver was woken to help and has not found anything yet.
     pub(super) searching: AtomicBool,
@@ -61,11 +55,10 @@ impl Others {
         self.who.load(Ordering::Relaxed) == EACH
     }
 
-    /// Whether a driver that would help sleeps, or lies low and will be known to sleep at once.
+    /// Whether a driver that would help sleeps.
     #[inline]
     pub(super) fn may_be_called(&self) -> bool {
-        (self.sleeping.load(Ordering::Relaxed) > 0 || self.low.load(Ordering::Relaxed) > 0)
-            && !self.is_each_for_itself()
+        self.sleeping.load(Ordering::Relaxed) > 0 && !self.is_each_for_itself()
     }
 
     /// Wakes a driver that sleeps, unless one that was woken still searches.
@@ -87,7 +80,7 @@ impl Others {
         }
         let lists = self.lists.get().into_iter().flatten().filter_map(Weak::upgrade);
         for list in lists {
-            let mut inbox = list.inbox.hold();
+            let mut inbox = lock(&list.inbox);
             if list.wake_up(&mut inbox) {
                 list.called.store(true, Ordering::Relaxed);
                 let waker = inbox.waker.clone();

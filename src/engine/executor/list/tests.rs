@@ -6,7 +6,6 @@ use std::task::Poll;
 use super::*;
 use crate::engine::executor::cell::{self, Cell, Errand, Polled};
 use crate::engine::executor::polling::Polls;
-use crate::engine::sync::lock;
 use crate::engine::task::run::End;
 use crate::engine::tests::stubs::{Bell, engine, errand};
 
@@ -171,9 +170,9 @@ fn a_place_is_used_again_and_has_polled_no_handle() {
     assert_eq!(list.next(None).expect("it is ready").header().index(), 0);
     assert!(!Arc::ptr_eq(&waits, &list.waits(0, &pool())));
     list.remove(&first);
-    assert!(list.state.hold().cells[0].is_some(), "the place is another's");
+    assert!(lock(&list.state).cells[0].is_some(), "the place is another's");
     list.remove(&second);
-    assert!(list.state.hold().cells[1].is_none());
+    assert!(lock(&list.state).cells[1].is_none());
 }
 
 #[test]
@@ -196,10 +195,10 @@ fn an_empty_list_gives_its_memory_back_if_it_was_long() {
         trial.add(0, count);
         assert_eq!(trial.poll_all(0), count);
         assert!(trial.sleep(0) && !trial.rise(0));
-        assert_eq!(trial.list(0).state.hold().cells.len(), count, "they wait");
+        assert_eq!(lock(&trial.list(0).state).cells.len(), count, "they wait");
         (0..count).for_each(|index| drop(trial.list(0).next(Some(index as u32))));
         assert!(trial.sleep(0));
-        assert_eq!(trial.list(0).state.hold().cells.len(), kept);
+        assert_eq!(lock(&trial.list(0).state).cells.len(), kept);
     }
 }
 
@@ -232,7 +231,7 @@ fn a_cell_that_is_over_is_not_woken() {
     assert_eq!(cell::poll(&cell, |_| End::Panicked), Polled::Waits);
     assert_eq!(cell::abandon(&cell), End::Cancelled);
     cell.header().wake();
-    assert!(trial.list(0).inbox.hold().woken.is_empty());
+    assert!(lock(&trial.list(0).inbox).woken.is_empty());
 }
 
 #[test]

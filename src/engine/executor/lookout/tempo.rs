@@ -13,7 +13,6 @@ const MOST_AT_ONCE: u64 = 8;
 #[derive(Debug, Default)]
 pub(crate) struct Tempo {
     pub(super) polls: AtomicU64,
-    pub(super) naps: AtomicU64,
     /// What `polls` was when the lookout looked last.
     pub(super) looked: AtomicU64,
     /// How long a poll takes with all that belongs to it, in the mean; zero if that is unknown.
@@ -42,15 +41,6 @@ impl Tempo {
         std::mem::replace(seen, polls) == polls
     }
 
-    pub(crate) fn count_nap(&self) {
-        self.naps.store(self.naps.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-    }
-
-    #[cfg(all(test, not(loom)))]
-    pub(crate) fn naps(&self) -> u64 {
-        self.naps.load(Ordering::Relaxed)
-    }
-
     /// So many polls took that long.
     pub(crate) fn note(&self, polls: usize, time: Duration) {
         let new = (time.as_nanos() / polls.max(1) as u128).clamp(1, u32::MAX as u128) as u64;
@@ -76,11 +66,6 @@ impl Tempo {
     /// Whether polls are known to be short.
     #[inline]
     pub(crate) fn is_short(&self) -> bool {
-        self.is_below(SHORT_NANOS)
-    }
-
-    #[inline]
-    pub(super) fn is_below(&self, nanos: u32) -> bool {
-        (1..nanos).contains(&self.nanos.load(Ordering::Relaxed))
+        (1..SHORT_NANOS).contains(&self.nanos.load(Ordering::Relaxed))
     }
 }
