@@ -7,10 +7,9 @@ use std::sync::Arc;
 use super::ground::Ground;
 use super::may_block::may_block;
 use super::runtime::MOST_TASKS;
-use super::serving::Serving;
 use crate::engine::{
-    Begin, Board, Cell, Drives, End, Engine, Hands, List, NoStart, Parcel, Runnable, Slip, Stock,
-    Unpack, Watched, Work, contain,
+    Bare, Begin, Board, Cell, Drives, End, Engine, Hands, List, NoStart, Parcel, Runnable, Slip,
+    Stock, Unpack, Watched, Work, contain,
 };
 use crate::error::{JoinError, Refused, SubmitError, TaskPanic};
 use crate::handle::JoinHandle;
@@ -23,7 +22,7 @@ type Make<T, R> = Box<dyn Fn(For<'_, T, R>, T, Origin) -> Arc<dyn Runnable> + Se
 /// For whom a cell is made.
 enum For<'a, T: Send + 'static, R: Send + 'static> {
     /// The driver with this list. The call has no handle.
-    Driver(&'a Arc<Engine<Calls<T, R>>>, &'a List),
+    Driver(&'a List),
     /// The driver with this list. The call has this handle's parcel.
     Handle(&'a List, Arc<Spawned<T, R>>),
 }
@@ -55,14 +54,13 @@ impl<T: Send + 'static, R: Send + 'static> Calls<T, R> {
         Fut: Future<Output = R> + Send + 'static,
     {
         let board = Arc::new(ground.board());
-        let function = Arc::new(function);
         // A cell belongs to one driver for good, so each has its own stock of them.
-        let serving: Vec<Arc<Stock<Serving<T, F, Fut>>>> = stocks(&board);
+        let bare: Vec<Arc<Stock<Bare<Fut>>>> = stocks(&board);
         let watched: Vec<Arc<Stock<Watched<Self, T, Fut>>>> = stocks(&board);
         let make: Make<T, R> = Box::new(move |whose, argument, origin| match whose {
-            For::Driver(engine, list) => {
-                let call = Serving::new(engine, &function, (argument, origin));
-                Cell::from_stock(&serving[list.number()], call)
+            For::Driver(list) => {
+                let call = Bare::new(function(argument), origin);
+                Cell::from_stock(&bare[list.number()], call)
             }
             For::Handle(list, parcel) => {
                 let call = Watched::new(function(argument), Some(parcel), origin);
@@ -86,16 +84,6 @@ impl<T: Send + 'static, R: Send + 'static> Calls<T, R> {
         made.map_err(|payload| {
             let panic = TaskPanic::caught(payload, Some(origin));
             parcel.end_driven(Err(JoinError::Panicked(panic)))
-        })
-    }
-
-    /// A call without a handle has completed, and can go on with another such call, which is returned.
-    /// Otherwise what is still to be counted.
-    pub(super) fn next(engine: &Arc<Engine<Self>>) -> Result<(T, Origin), End> {
-        engine.go_on(|job| match job {
-            Job::Bare(argument, origin) => Ok((argument, origin)),
-            // It has a cell of another kind.
-            other => Err(other),
         })
     }
 }
@@ -151,7 +139,7 @@ impl<T: Send + 'static, R: Send + 'static> Drives for Calls<T, R> {
     fn begin(engine: &Arc<Engine<Self>>, list: &Arc<List>, job: Job<T, R>) -> Begin {
         match job {
             Job::Bare(argument, origin) => {
-                let whose = For::Driver(engine, list);
+                let whose = For::Driver(list);
                 Begin::Cell((engine.work().make)(whose, argument, origin))
             }
             Job::Spawned(slip) => {

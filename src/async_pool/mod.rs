@@ -5,7 +5,6 @@ mod permit; // .. in a place that is held for them
 pub(crate) mod futures; // .. and what stands in the line for them
 mod fn_pool; // one function, many arguments
 pub(crate) mod calls; // .. and what stands in the line for a call
-mod serving; // .. one after the other in the same cell
 mod settings; // what both pools can be told
 mod build; // .. and what makes them
 mod ground; // what they stand on

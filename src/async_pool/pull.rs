@@ -237,11 +237,8 @@ where
         };
         let own = From::Beside(driver as u32);
         if self.are_polled(own) {
-            let other = self.engine.work().board().neediest(driver);
-            let other = if self.are_polled(From::Beside(other as u32)) { other } else { driver };
             self.bunch.begin(|seats| {
-                let cell = |driver| self.cell(From::Beside(driver as u32));
-                let beside = self.engine.begin_beside(other, seats, cell);
+                let beside = self.engine.begin_beside(seats, || self.cell(own));
                 beside.unwrap_or_else(|| self.engine.offer(seats, || self.job()))
             });
         }

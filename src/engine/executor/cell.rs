@@ -7,7 +7,6 @@ mod home;
 
 use std::any::Any;
 use std::future::Future;
-use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
@@ -79,10 +78,7 @@ pub(crate) trait Runnable: Any + Send + Sync {
     fn header(&self) -> &Header;
 
     /// Polls the future, if it is Ready. If it panicked, that is left in `panic`.
-    ///
-    /// # Safety
-    /// The reference is only borrowed: whoever calls this has it for longer, and it is not dropped here.
-    unsafe fn run(self: Arc<Self>, panic: &mut Option<TaskPanic>) -> Polled;
+    fn run(self: Arc<Self>, panic: &mut Option<TaskPanic>) -> Polled;
 
     /// Drops the future, unless whoever polls it has to, and says how it is to be counted.
     fn abandon(&self) -> End;
@@ -106,10 +102,7 @@ pub(crate) enum Polled {
 #[inline]
 pub(crate) fn poll(cell: &Arc<dyn Runnable>, tell: impl FnOnce(TaskPanic) -> End) -> Polled {
     let mut panic = None;
-    // SAFETY: the second reference ends in `run`, where it is not dropped: so the count stays what it is.
-    let second = unsafe { std::ptr::read(cell) };
-    // SAFETY: the first is there for longer.
-    let polled = unsafe { second.run(&mut panic) };
+    let polled = Arc::clone(cell).run(&mut panic);
     match panic {
         None => polled,
         Some(panic) => Polled::Ended(tell(panic)),
@@ -226,25 +219,22 @@ impl<F: Errand + 'static, K: Keeps<F> + 'static> Runnable for Cell<F, K> {
         &self.header
     }
 
-    unsafe fn run(self: Arc<Self>, panic: &mut Option<TaskPanic>) -> Polled {
-        let this = ManuallyDrop::new(self);
-        let header = &this.header;
+    fn run(self: Arc<Self>, panic: &mut Option<TaskPanic>) -> Polled {
+        let header = &self.header;
         if !header.begin_poll() {
             return Polled::Waits;
         }
         set_place(header);
-        // SAFETY: what it is read from is there for longer, and neither of the two is dropped. Whoever
-        // clones the waker counts one more.
-        let waker = ManuallyDrop::new(Waker::from(unsafe { std::ptr::read(&raw const *this) }));
+        let waker = Waker::from(Arc::clone(&self));
         // SAFETY: it is Polling by this thread, until `end_poll` or `set_over`.
-        let end = match unsafe { this.poll_body(&mut Context::from_waker(&waker)) } {
+        let end = match unsafe { self.poll_body(&mut Context::from_waker(&waker)) } {
             Ok(None) => {
                 // While it is Polling, so that the next poll comes after this.
                 suspend();
                 return match header.end_poll() {
                     Some(polled) => polled,
                     // SAFETY: it was given up, and left to this thread.
-                    None => Polled::Ended(unsafe { this.drop_body() }),
+                    None => Polled::Ended(unsafe { self.drop_body() }),
                 };
             }
             Ok(Some(end)) => end,

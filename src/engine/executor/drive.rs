@@ -88,16 +88,6 @@ impl<J> Crew<J> {
         Some(tasks)
     }
 
-    /// Takes one task for the place of one that has ended, if the pool has not shrunk meanwhile.
-    pub(crate) fn take_next(&mut self) -> Option<J> {
-        if self.free_places() == 0 {
-            return None;
-        }
-        let job = self.line.pop_driven()?;
-        self.line.begin_driven(1);
-        Some(job)
-    }
-
     /// Whether a driver may go. It stays while tasks run, whosever they are, because it may have to
     /// help with them. Only the books can tell: whether its own list is empty may change with every
     /// poll by another driver.

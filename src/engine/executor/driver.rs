@@ -4,7 +4,7 @@
 //! the driver is woken.
 
 mod begun;
-mod in_place;
+mod beside;
 mod next;
 mod stint;
 
@@ -118,7 +118,7 @@ impl<W: Drives> Driver<W> {
         (driver, begun)
     }
 
-    /// Works for a while. What `budget` returns lives for one poll, or a few short ones.
+    /// Works for a while. What `budget` returns lives for one poll.
     pub(crate) fn turn<B>(&mut self, context: &Context<'_>, budget: impl FnMut() -> B) -> Turn {
         self.list.tempo.set_turns(true);
         let turn = self.work(context, budget);
@@ -136,8 +136,7 @@ impl<W: Drives> Driver<W> {
         if self.steps_back() {
             return Turn::Sleep;
         }
-        let (mut stint, mut ended, mut granted) = (Stint::begin(self.stride), None, None);
-        let mut short = self.list.tempo.is_short();
+        let (mut stint, mut ended) = (Stint::begin(self.stride), None);
         self.refill(context, Has::Ready);
         loop {
             let Some(cell) = self.next(ended.take()) else {
@@ -149,16 +148,13 @@ impl<W: Drives> Driver<W> {
                     None => continue,
                 }
             };
-            if stint.begins_budget(short) {
-                // What was used of the last one is given back before the next one begins.
-                granted.take();
-                granted = Some(budget());
-            }
+            let granted = budget();
             ended = self.poll(&cell);
+            drop(granted);
             if stint.has_polled() {
                 self.refill(context, Has::Ready);
                 let is_over = stint.is_over(&self.list.tempo, self.time());
-                short = self.note_short();
+                self.note_short();
                 self.look_around(stint.now);
                 if is_over {
                     if ended.is_some() {
@@ -172,10 +168,8 @@ impl<W: Drives> Driver<W> {
     }
 
     /// Whether polls are short, so that what is polled knows it, too.
-    fn note_short(&self) -> bool {
-        let short = self.list.tempo.is_short();
-        set_short(short);
-        short
+    fn note_short(&self) {
+        set_short(self.list.tempo.is_short());
     }
 
     /// How long this turn may take.
@@ -186,7 +180,7 @@ impl<W: Drives> Driver<W> {
 
     /// Goes to sleep if another driver is up and one is enough.
     fn steps_back(&mut self) -> bool {
-        if self.unknown || !self.list.is_spare(self.engine.work.board()) {
+        if self.unknown || !self.list.is_spare() {
             return false;
         }
         // From here on it is called for new tasks, so it must not sleep if it is needed after all.

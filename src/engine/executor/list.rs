@@ -14,7 +14,6 @@ mod others;
 mod ready;
 mod state;
 
-use std::cmp::Reverse;
 use std::sync::Arc;
 use std::task::Waker;
 
@@ -141,7 +140,6 @@ impl List {
             let Some(index) = state.ready.take() else { break None };
             // One that has left meanwhile is passed over.
             if let Some(Some(cell)) = state.cells.get(index as usize) {
-                state.fetch_ahead();
                 break Some(Arc::clone(cell));
             }
         };
@@ -191,23 +189,9 @@ impl List {
             && self.others.who.load(Ordering::Relaxed) == others::ALL
     }
 
-    /// Whether this driver should sleep because another one is up, and one is enough. Whoever has most goes on:
-    /// what the others have takes a detour from then on, or begins anew.
-    pub(crate) fn is_spare(&self, board: &Board) -> bool {
-        self.is_for_one()
-            && self.others.up.load(Ordering::Relaxed) > 1
-            && board.lists().iter().any(|other| other.rank() > self.rank())
-    }
-
-    /// A list with more cells is above one with fewer, and of two that are equal the first one.
-    fn rank(&self) -> (usize, Reverse<usize>) {
-        (self.count(), Reverse(self.number))
-    }
-
-    /// How many cells it has.
-    fn count(&self) -> usize {
-        let state = lock(&self.state);
-        state.cells.len() - state.vacant.len()
+    /// Whether this driver should sleep because another one is up, and one is enough. The first one goes on.
+    pub(crate) fn is_spare(&self) -> bool {
+        self.is_for_one() && self.others.up.load(Ordering::Relaxed) > 1 && self.number > 0
     }
 
     /// Lets the driver sleep although something may be ready, if another one is up: that one looks at

@@ -5,7 +5,6 @@ pub(crate) mod bare;
 pub(crate) mod cell;
 pub(crate) mod drive;
 pub(crate) mod driver;
-pub(crate) mod fetch;
 pub(crate) mod list;
 pub(crate) mod lookout;
 pub(crate) mod polling;

@@ -162,11 +162,6 @@ fn forget_known_waits() {
     drop(with_current(|current| current.board.list(list).forget_waits(index)));
 }
 
-/// The number of the driver that polls a cell on the calling thread, whosever it is.
-pub(crate) fn current_driver() -> Option<usize> {
-    with_current(|current| current.driver)
-}
-
 /// The number of the driver that polls a cell on the calling thread, if it is one of these.
 pub(crate) fn driver_of(board: &Arc<Board>) -> Option<usize> {
     with_current(|current| Arc::ptr_eq(&current.board, board).then_some(current.driver)).flatten()
@@ -197,9 +192,9 @@ mod tests {
         let within = Polls::cells_of(&inner, 0);
         assert_eq!((driver_of(&inner), driver_of(&outer)), (Some(0), None));
         drop(within);
-        assert_eq!((driver_of(&inner), current_driver()), (None, Some(1)));
+        assert_eq!((driver_of(&inner), driver_of(&outer)), (None, Some(1)));
         drop(polls);
-        assert_eq!(current_driver(), None);
+        assert_eq!(driver_of(&outer), None);
     }
 
     #[test]

@@ -124,14 +124,6 @@ impl<J> Line<J> {
     }
 
     #[cfg(any(feature = "tokio", all(test, loom)))]
-    /// Takes the first task, which is counted elsewhere. Seals the lane.
-    pub(crate) fn pop_driven(&mut self) -> Option<J> {
-        let job = self.take_sealed(false)?;
-        self.drop_spent();
-        Some(job)
-    }
-
-    #[cfg(any(feature = "tokio", all(test, loom)))]
     /// Takes up to `most` tasks, which are counted elsewhere. Seals the lane.
     pub(crate) fn pop_some(&mut self, most: usize, into: &mut Vec<J>) {
         into.extend((0..most).map_while(|_| self.take_sealed(false)));
@@ -297,7 +289,9 @@ mod tests {
     fn a_block_is_let_go_when_the_last_of_its_tasks_is_taken() {
         let mut line = line(0..2 * CELLS + 1);
         for next in 0..2 * CELLS {
-            assert_eq!(line.pop_driven(), Some(next));
+            let mut taken = Vec::new();
+            line.pop_some(1, &mut taken);
+            assert_eq!(taken, [next]);
         }
         assert_eq!((line.blocks.len(), line.spare.len()), (1, 2));
     }

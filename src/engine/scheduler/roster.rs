@@ -78,13 +78,6 @@ impl Roster {
         self.present() - self.count(Duty::Leaving)
     }
 
-    #[cfg(any(feature = "tokio", all(test, loom)))]
-    /// Whether this one is here to stay.
-    pub(crate) fn stays(&self, index: usize) -> bool {
-        let duty = self.places.get(index).map_or(Duty::Vacant, |place| place.duty);
-        !matches!(duty, Duty::Vacant | Duty::Starting | Duty::Leaving)
-    }
-
     /// Those on their way to the lock or at it, or looking for a task: they will find the next one.
     pub(crate) fn alert(&self) -> usize {
         let coming = self.count(Duty::Starting) + self.count(Duty::Called);
@@ -198,14 +191,5 @@ mod tests {
         while roster.call_oldest().is_some() {}
         (0..100).for_each(|index| roster.remove(index));
         assert_eq!(room(&roster), reserved, "nothing had to grow");
-    }
-
-    #[test]
-    fn a_worker_that_starts_or_leaves_does_not_stay() {
-        let mut roster = Roster::default();
-        for duty in [Duty::Starting, Duty::Leaving, Duty::Called] {
-            roster.add(duty);
-        }
-        assert_eq!([0, 1, 2, 3].map(|index| roster.stays(index)), [false, false, true, false]);
     }
 }

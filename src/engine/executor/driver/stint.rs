@@ -6,9 +6,6 @@ use super::POLLS_PER_REFILL;
 use crate::engine::executor::lookout::Tempo;
 use crate::engine::sync::now;
 
-/// So many short polls share what one is granted: to grant it costs a tenth of one.
-const POLLS_PER_BUDGET: usize = 8;
-
 /// What a driver does in one turn. Every so many polls, which is a stride, it looks at the line and at
 /// the clock. Where polls are long it does so after each one.
 pub(super) struct Stint {
@@ -25,11 +22,6 @@ impl Stint {
     pub(super) fn begin(stride: usize) -> Self {
         let now = now();
         Stint { since: now, now, polls: 0, stride, strode: 0 }
-    }
-
-    /// Whether the next poll is the first of those that share a budget.
-    pub(super) fn begins_budget(&self, short: bool) -> bool {
-        !short || self.strode.is_multiple_of(POLLS_PER_BUDGET)
     }
 
     /// One more poll. True at the end of a stride.

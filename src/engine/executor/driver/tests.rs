@@ -1,4 +1,4 @@
-mod in_place;
+mod beside;
 mod stint;
 
 use std::cell::Cell as Counter;

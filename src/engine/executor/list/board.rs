@@ -116,17 +116,6 @@ impl Board {
         self.lists.iter().any(|list| list.has_ready())
     }
 
-    /// The driver with which new futures begin that `number` could begin with: another one, if each has a thread
-    /// of its own and that one has less than half as many.
-    pub(crate) fn neediest(&self, number: usize) -> usize {
-        if !self.is_apart() {
-            return number;
-        }
-        let emptiest = self.lists.iter().min_by_key(|list| list.count());
-        let needy = emptiest.filter(|list| 2 * list.count() < self.list(number).count());
-        needy.map_or(number, |list| list.number)
-    }
-
     /// Takes a ready cell off the list of another driver than `number`.
     pub(crate) fn steal(&self, number: usize) -> Option<Arc<dyn Runnable>> {
         let count = self.lists.len();

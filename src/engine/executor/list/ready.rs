@@ -25,12 +25,6 @@ impl Ready {
         Some(index)
     }
 
-    /// What is taken after so many others.
-    #[inline]
-    pub(super) fn ahead(&self, others: usize) -> Option<u32> {
-        self.indices.get(self.taken + others).copied()
-    }
-
     pub(super) fn push(&mut self, index: u32) {
         self.make_room(1);
         self.indices.push(index);
@@ -76,7 +70,6 @@ mod tests {
         assert_eq!((ready.take(), ready.len()), (Some(1), 2));
         ready.take_all(&mut vec![4, 5]);
         ready.push(6);
-        assert_eq!((ready.ahead(0), ready.ahead(4), ready.ahead(5)), (Some(2), Some(6), None));
         assert_eq!(rest(ready), [2, 3, 4, 5, 6]);
     }
 

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use super::ready::Ready;
 use crate::engine::executor::cell::Runnable;
-use crate::engine::executor::fetch::{fetch, fetch_line};
 use crate::engine::task::waits::Waits;
 
 #[derive(Default)]
@@ -19,18 +18,6 @@ pub(super) struct State {
 }
 
 impl State {
-    /// Has the next cell but one fetched, and what leads to those after it.
-    #[inline]
-    pub(super) fn fetch_ahead(&self) {
-        let slot = |others| self.cells.get(self.ready.ahead(others)? as usize);
-        if let Some(Some(cell)) = slot(1) {
-            fetch(Arc::as_ptr(cell));
-        }
-        if let Some(slot) = slot(4) {
-            fetch_line(slot);
-        }
-    }
-
     #[inline]
     #[must_use]
     pub(super) fn remove(&mut self, index: u32) -> Option<Arc<dyn Runnable>> {

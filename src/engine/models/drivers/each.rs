@@ -49,7 +49,7 @@ fn one_that_is_stuck_is_helped_by_one_that_goes_to_sleep() {
 }
 
 #[test]
-fn what_begins_with_another_driver_is_driven() {
+fn a_future_that_begins_beside_another_is_polled() {
     explore(|| {
         let pool = pool_on(Board::apart(2), Start::ByHand, settings(3, 8));
         let [first, second] = drivers(&pool);
@@ -57,7 +57,7 @@ fn what_begins_with_another_driver_is_driven() {
         let (ran, begun) = (Drops::default(), Arc::new(StdMutex::new(0)));
         let (its, guards, tells) = (Arc::clone(&pool), ran.clone(), Arc::clone(&begun));
         submit(&pool, async move {
-            let beside = its.begin_beside(1, 2, |_| {
+            let beside = its.begin_beside(2, || {
                 let guard = guards.guard();
                 let Job::Bare(cell) = bare(async move {
                     let _guard = guard;

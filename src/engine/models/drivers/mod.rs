@@ -22,7 +22,6 @@ use crate::handle::JoinHandle;
 
 mod each;
 mod ends;
-mod in_place;
 mod lookout;
 mod lend;
 mod wakes;

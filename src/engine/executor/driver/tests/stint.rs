@@ -192,19 +192,6 @@ fn a_driver_that_is_called_back_is_up() {
 }
 
 #[test]
-fn eight_short_polls_share_a_budget_and_long_ones_have_one_each() {
-    let mut stint = Stint::begin(POLLS_PER_REFILL);
-    let mut begins = |short| {
-        let begins = stint.begins_budget(short);
-        stint.has_polled();
-        begins
-    };
-    let short: Vec<_> = (0..24).filter(|_| begins(true)).collect();
-    assert_eq!(short, [0, 8, 16]);
-    assert!((0..7).all(|_| begins(false)));
-}
-
-#[test]
 #[cfg(feature = "tokio")]
 fn what_is_polled_knows_of_the_last_stride_whether_polls_are_short() {
     use crate::engine::executor::polling::polls_are_short;

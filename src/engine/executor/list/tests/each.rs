@@ -48,26 +48,8 @@ fn everybody_helps_until_each_is_told_to_stay_apart() {
 fn nobody_steps_back_or_is_away() {
     let trial = apart();
     trial.add(0, 1);
-    assert!((0..3).all(|driver| !trial.list(driver).is_spare(&trial.board)));
+    assert!((0..3).all(|driver| !trial.list(driver).is_spare()));
     assert!(!trial.list(0).is_for_one());
     assert!(trial.sleep(1) && !trial.list(0).others_sleep(), "nobody that would have to help");
     assert!(trial.board.is_for_one(), "each is alone with its timers");
-}
-
-#[test]
-fn new_futures_begin_with_one_that_has_less_than_half_as_many() {
-    let trial = apart();
-    let neediest = || [0, 1, 2].map(|driver| trial.board.neediest(driver));
-    assert_eq!(neediest(), [0, 1, 2], "all have the same");
-    trial.add(0, 2);
-    assert_eq!(neediest(), [1, 1, 2]);
-    trial.add(1, 1);
-    assert_eq!(neediest(), [2, 2, 2]);
-    trial.add(2, 1);
-    assert_eq!(neediest(), [0, 1, 2], "half as many are enough");
-    trial.add(2, 2);
-    assert_eq!(neediest(), [0, 1, 1]);
-    let shared = Trial::new();
-    shared.add(0, 9);
-    assert_eq!(shared.board.neediest(0), 0, "they share a runtime");
 }

@@ -1,0 +1,31 @@
+//! Futures that begin beside those of a driver, without a way through the queue.
+
+use std::sync::Arc;
+
+use super::Drives;
+use crate::engine::Engine;
+use crate::engine::executor::cell::Runnable;
+use crate::engine::executor::polling::driver_of;
+use crate::engine::scheduler::crew::Acts;
+
+impl<W: Drives> Engine<W> {
+    /// The number of the driver that polls on the calling thread, if it is one of this pool's.
+    pub(crate) fn driver_here(&self) -> Option<usize> {
+        driver_of(self.work.board())
+    }
+
+    /// Begins with up to `most` more futures beside those of the driver that polls on the calling thread, without a
+    /// way through the queue. Returns how many; None if a task is queued, which comes first, or no driver polls here.
+    pub(crate) fn begin_beside(
+        self: &Arc<Self>,
+        most: usize,
+        mut cell: impl FnMut() -> Arc<dyn Runnable>,
+    ) -> Option<usize> {
+        let driver = self.driver_here()?;
+        let mut acts = Acts::default();
+        let begun = self.lock().begin_beside(most, &mut acts)?;
+        self.perform(acts);
+        self.work.board().list(driver).add(&mut (0..begun).map(|_| cell()).collect());
+        Some(begun)
+    }
+}
