@@ -44,7 +44,7 @@ impl<T> InFlight for JoinHandle<T> {
     type Output = T;
 
     fn watch(&self, waker: &Waker) -> bool {
-        self.parcel().is_some_and(|parcel| parcel.watch(waker))
+        self.task_state().is_some_and(|task_state| task_state.watch(waker))
     }
 
     fn is_done(&self) -> bool {
@@ -52,11 +52,11 @@ impl<T> InFlight for JoinHandle<T> {
     }
 
     fn run_here(&self) -> bool {
-        self.parcel().is_some_and(engine::Joinable::run_here)
+        self.task_state().is_some_and(engine::Joinable::run_here)
     }
 
     fn want(&self, by: Weak<dyn Release>) -> Option<Duration> {
-        self.parcel()?.want(by)
+        self.task_state()?.want(by)
     }
 
     fn cancel(&self) {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use self::calls::{Job, Spawned};
 use crate::builder::{Builder, Started};
 use crate::control::{Control, deadline};
-use crate::engine::{Engine, Parcel, Patience, Slip};
+use crate::engine::{Engine, Patience, QueueEntry, TaskState};
 use crate::error::{CallError, Refused, SubmitError};
 use crate::handle::JoinHandle;
 
@@ -218,7 +218,7 @@ impl<T: Send + 'static, R: Send + 'static> FnPool<T, R> {
     /// ```
     #[track_caller]
     pub fn spawn(&self, argument: T) -> Result<JoinHandle<R>, SubmitError<T>> {
-        self.spawn_with(argument, self.patience()).map(|parcel| JoinHandle::new(parcel))
+        self.spawn_with(argument, self.patience()).map(|task_state| JoinHandle::new(task_state))
     }
 
     /// As [`spawn`](FnPool::spawn), but never waits and never runs the function here.
@@ -240,7 +240,7 @@ impl<T: Send + 'static, R: Send + 'static> FnPool<T, R> {
     /// ```
     #[track_caller]
     pub fn try_spawn(&self, argument: T) -> Result<JoinHandle<R>, SubmitError<T>> {
-        self.spawn_with(argument, Patience::None).map(|parcel| JoinHandle::new(parcel))
+        self.spawn_with(argument, Patience::None).map(|task_state| JoinHandle::new(task_state))
     }
 
     #[track_caller]
@@ -249,15 +249,15 @@ impl<T: Send + 'static, R: Send + 'static> FnPool<T, R> {
         argument: T,
         patience: Patience,
     ) -> Result<Arc<Spawned<T, R>>, SubmitError<T>> {
-        let parcel = Parcel::new(self.engine(), argument, Location::caller());
-        let job = Job::Spawned(Slip::new(&parcel));
+        let task_state = TaskState::new(self.engine(), argument, Location::caller());
+        let job = Job::Spawned(QueueEntry::new(&task_state));
         if let Err((_job, refused)) = self.engine().submit_or_run(job, patience) {
-            // No other thread has the parcel, so what was packed is still in it.
-            if let Some(argument) = parcel.take() {
+            // No other thread has the task state, so what was packed is still in it.
+            if let Some(argument) = task_state.take() {
                 return Err(SubmitError::new(argument, refused));
             }
         }
-        Ok(parcel)
+        Ok(task_state)
     }
 
     /// Runs the function with this argument and waits for its result, after it has waited for a place
@@ -318,11 +318,12 @@ impl<T: Send + 'static, R: Send + 'static> FnPool<T, R> {
     #[doc(alias = "ProcessTimed")]
     pub fn call_timeout(&self, argument: T, time: Duration) -> Result<R, CallError<T>> {
         let end = deadline(time);
-        let parcel = self.spawn_with(argument, Patience::Until(end)).map_err(CallError::Refused)?;
-        if let Some(outcome) = JoinHandle::new(Arc::clone(&parcel) as _).wait(end) {
+        let task_state =
+            self.spawn_with(argument, Patience::Until(end)).map_err(CallError::Refused)?;
+        if let Some(outcome) = JoinHandle::new(Arc::clone(&task_state) as _).wait(end) {
             return Ok(outcome?);
         }
-        match parcel.take_back() {
+        match task_state.take_back() {
             Some(argument) => Err(CallError::Refused(SubmitError::new(argument, Refused::Expired))),
             None => Err(CallError::TimedOut),
         }
@@ -359,9 +360,9 @@ impl<T: Send + 'static, R: Send + 'static> FnPool<T, R> {
                     return Err(CallError::Refused(SubmitError::new(argument, refused)));
                 }
             };
-            let parcel = Parcel::new(self.engine(), argument, origin);
-            held.put(Job::Spawned(Slip::new(&parcel)));
-            Ok(JoinHandle::new(parcel).cancel_on_drop().await?)
+            let task_state = TaskState::new(self.engine(), argument, origin);
+            held.put(Job::Spawned(QueueEntry::new(&task_state)));
+            Ok(JoinHandle::new(task_state).cancel_on_drop().await?)
         }
     }
 }

@@ -43,7 +43,7 @@ use crate::error::JoinError;
 #[must_use = "a dropped handle drops the result of its task; use `submit` if that is meant"]
 pub struct JoinHandle<T> {
     /// Gone once the outcome has been collected.
-    parcel: Option<Arc<dyn Joinable<T>>>,
+    task_state: Option<Arc<dyn Joinable<T>>>,
     /// There while the handle is pending in a task.
     suspension: Option<Suspension>,
     cancel_on_drop: bool,
@@ -53,8 +53,8 @@ pub struct JoinHandle<T> {
 const TAKEN: &str = "a join handle was asked for its result after it had given it";
 
 impl<T> JoinHandle<T> {
-    pub(crate) fn new(parcel: Arc<dyn Joinable<T>>) -> Self {
-        JoinHandle { parcel: Some(parcel), suspension: None, cancel_on_drop: false }
+    pub(crate) fn new(task_state: Arc<dyn Joinable<T>>) -> Self {
+        JoinHandle { task_state: Some(task_state), suspension: None, cancel_on_drop: false }
     }
 
     /// Blocks the thread until the result is there. A task that joins another one lends its place
@@ -132,25 +132,25 @@ impl<T> JoinHandle<T> {
     }
 
     /// What the handle is made of.
-    pub(crate) fn parcel(&self) -> Option<Arc<dyn Joinable<T>>> {
-        self.parcel.clone()
+    pub(crate) fn task_state(&self) -> Option<Arc<dyn Joinable<T>>> {
+        self.task_state.clone()
     }
 
     /// The outcome, if it is there.
     pub(crate) fn take_outcome(mut self) -> Option<Result<T, JoinError>> {
-        let outcome = self.parcel.as_ref()?.collect(Waker::noop())?;
-        self.parcel = None;
+        let outcome = self.task_state.as_ref()?.collect(Waker::noop())?;
+        self.task_state = None;
         Some(outcome)
     }
 
     pub(crate) fn wait(&mut self, deadline: Option<Instant>) -> Option<Result<T, JoinError>> {
-        let Some(parcel) = &self.parcel else { panic!("{TAKEN}") };
-        if let Err(refused) = engine::check_wait(parcel, deadline) {
+        let Some(task_state) = &self.task_state else { panic!("{TAKEN}") };
+        if let Err(refused) = engine::check_wait(task_state, deadline) {
             return Some(Err(JoinError::Refused(refused)));
         }
         self.suspension = None;
-        let outcome = engine::wait_for(parcel, deadline)?;
-        self.parcel = None;
+        let outcome = engine::wait_for(task_state, deadline)?;
+        self.task_state = None;
         Some(outcome)
     }
 
@@ -169,7 +169,7 @@ impl<T> JoinHandle<T> {
     /// ```
     #[must_use]
     pub fn is_finished(&self) -> bool {
-        self.parcel.as_ref().is_none_or(|parcel| parcel.is_done())
+        self.task_state.as_ref().is_none_or(|task_state| task_state.is_done())
     }
 
     /// Cancels the task. A task that has not started is dropped with everything it owns: it never runs, its
@@ -203,7 +203,7 @@ impl<T> JoinHandle<T> {
     #[doc(alias = "Cancel")]
     #[allow(clippy::must_use_candidate, reason = "what is asked for is the cancelling")]
     pub fn cancel(&self) -> bool {
-        self.parcel.as_ref().is_some_and(|parcel| parcel.cancel())
+        self.task_state.as_ref().is_some_and(|task_state| task_state.cancel())
     }
 
     /// Cancels the task when the handle is dropped before the result was taken.
@@ -265,10 +265,10 @@ impl<T> Future for JoinHandle<T> {
     /// If the result was taken before: by another poll, or by [`join_timeout`](JoinHandle::join_timeout).
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
-        let Some(parcel) = &this.parcel else { panic!("{TAKEN}") };
-        let polled = engine::poll_outcome(parcel, &mut this.suspension, context);
+        let Some(task_state) = &this.task_state else { panic!("{TAKEN}") };
+        let polled = engine::poll_outcome(task_state, &mut this.suspension, context);
         if polled.is_ready() {
-            this.parcel = None;
+            this.task_state = None;
         }
         polled
     }
@@ -277,11 +277,11 @@ impl<T> Future for JoinHandle<T> {
 impl<T> Drop for JoinHandle<T> {
     fn drop(&mut self) {
         // None if the outcome was collected.
-        let Some(parcel) = &self.parcel else { return };
+        let Some(task_state) = &self.task_state else { return };
         if self.cancel_on_drop {
-            parcel.cancel();
+            task_state.cancel();
         }
-        parcel.detach();
+        task_state.detach();
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::control::deadline;
 use crate::engine::task::closure::Task;
-use crate::engine::{Held, Parcel, Patience, Slip};
+use crate::engine::{Held, Patience, QueueEntry, TaskState};
 use crate::error::Refused;
 use crate::handle::JoinHandle;
 use crate::pool::{Closures, Pool, Spawned};
@@ -164,9 +164,9 @@ impl Permit<'_> {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        let parcel = Parcel::new(self.held.engine(), task, Location::caller());
-        self.held.put(Task::errand(Spawned(Slip::new(&parcel))));
-        JoinHandle::new(parcel)
+        let task_state = TaskState::new(self.held.engine(), task, Location::caller());
+        self.held.put(Task::queued(Spawned(QueueEntry::new(&task_state))));
+        JoinHandle::new(task_state)
     }
 }
 

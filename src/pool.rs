@@ -11,7 +11,7 @@ use crate::batch::Batch;
 use crate::builder::{Builder, Started};
 use crate::control::Control;
 use crate::engine::task::closure::Task;
-use crate::engine::{Engine, Parcel, Patience, Slip};
+use crate::engine::{Engine, Patience, QueueEntry, TaskState};
 use crate::error::{Refused, SubmitError};
 use crate::handle::JoinHandle;
 
@@ -261,15 +261,15 @@ impl Pool {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        let parcel = Parcel::new(self.engine(), task, origin);
-        let errand = Task::errand(Spawned(Slip::new(&parcel)));
-        if let Err((_errand, refused)) = self.engine().submit_or_run(errand, patience) {
-            // No other thread has the parcel, so what was packed is still in it.
-            if let Some(task) = parcel.take() {
+        let task_state = TaskState::new(self.engine(), task, origin);
+        let queued = Task::queued(Spawned(QueueEntry::new(&task_state)));
+        if let Err((_queued, refused)) = self.engine().submit_or_run(queued, patience) {
+            // No other thread has the task state, so what was packed is still in it.
+            if let Some(task) = task_state.take() {
                 return Err(SubmitError::new(task, refused));
             }
         }
-        Ok(JoinHandle::new(parcel))
+        Ok(JoinHandle::new(task_state))
     }
 
     /// Runs a task that may have been refused: on a worker, or on the calling thread if the pool does not
@@ -290,9 +290,9 @@ impl Pool {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        let parcel = Parcel::new(self.engine(), task, origin);
-        self.submit_or_run(Task::errand(Spawned(Slip::new(&parcel))));
-        JoinHandle::new(parcel)
+        let task_state = TaskState::new(self.engine(), task, origin);
+        self.submit_or_run(Task::queued(Spawned(QueueEntry::new(&task_state))));
+        JoinHandle::new(task_state)
     }
 
     /// Why the pool, which is closed, refuses tasks.

@@ -6,9 +6,9 @@
 //! [`Pool::scope`] does not return before every one of its tasks is gone:
 //!
 //! - It waits for each task's outcome, also if its body panics. An outcome is there only after the
-//!   task's closure was consumed by running it, or was dropped: see `Parcel` in the engine. The closure
+//!   task's closure was consumed by running it, or was dropped: see `TaskState` in the engine. The closure
 //!   and everything it owned are gone by then.
-//! - The result of a task may borrow, too. It is not kept in the parcel, of which the line may hold a
+//! - The result of a task may borrow, too. It is not kept in the task state, of which the line may hold a
 //!   ghost for longer, but in a drawer that belongs to the scope and is emptied before it returns. A
 //!   [`ScopedHandle`] cannot outlive the scope, as its lifetime says.
 //! - A task without a handle holds the scope's latch until its closure was consumed or dropped, and the
@@ -294,13 +294,13 @@ impl<'scope> Scope<'scope, '_> {
         handle: JoinHandle<()>,
         drawer: Arc<Drawer<T>>,
     ) -> ScopedHandle<'scope, T> {
-        let parcel = handle.parcel();
+        let task_state = handle.task_state();
         let ours: Arc<dyn Empty + 'scope> = Arc::clone(&drawer) as _;
         // SAFETY: only the lifetime changes. The scope empties the drawer before it returns, and what
         // is left then is an empty drawer, which has nothing of `'scope` in it.
         let ours: Arc<dyn Empty + 'static> = unsafe { std::mem::transmute(ours) };
         self.remember(handle, Some(ours));
-        ScopedHandle::new(drawer, parcel)
+        ScopedHandle::new(drawer, task_state)
     }
 
     pub(crate) fn pool(&self) -> &Pool {
@@ -316,11 +316,11 @@ where
     F: FnOnce() -> T,
 {
     let drawer = Drawer::new();
-    let slip = Unfilled(Arc::clone(&drawer));
+    let queue_entry = Unfilled(Arc::clone(&drawer));
     let run = move |task: F| {
         let outcome = catch_unwind(AssertUnwindSafe(task));
         let panicked = outcome.is_err();
-        slip.fill(
+        queue_entry.fill(
             outcome
                 .map_err(|payload| JoinError::Panicked(TaskPanic::caught(payload, Some(origin)))),
         );

@@ -8,13 +8,13 @@ use super::ground::Ground;
 use super::may_block::may_block;
 use super::runtime::MOST_TASKS;
 use crate::engine::{
-    Bare, Begin, Board, Cell, Drives, End, Engine, Hands, List, NoStart, Parcel, Runnable, Slip,
-    Stock, Unpack, Watched, Work, contain,
+    Bare, Begin, Cell, Drives, End, Engine, Executor, FreeList, NoStart, QueueEntry, RunQueue,
+    Runnable, TaskState, Unpack, Watched, Work, WorkerKind, contain,
 };
 use crate::error::{JoinError, Refused, SubmitError, TaskPanic};
 use crate::handle::JoinHandle;
 
-pub(crate) type Spawned<T, R> = Parcel<Calls<T, R>, T, R>;
+pub(crate) type Spawned<T, R> = TaskState<Calls<T, R>, T, R>;
 
 /// Makes a cell for a call.
 type Make<T, R> = Box<dyn Fn(For<'_, T, R>, T, Origin) -> Arc<dyn Runnable> + Send + Sync>;
@@ -22,9 +22,9 @@ type Make<T, R> = Box<dyn Fn(For<'_, T, R>, T, Origin) -> Arc<dyn Runnable> + Se
 /// For whom a cell is made.
 enum For<'a, T: Send + 'static, R: Send + 'static> {
     /// The driver with this list. The call has no handle.
-    Driver(&'a List),
-    /// The driver with this list. The call has this handle's parcel.
-    Handle(&'a List, Arc<Spawned<T, R>>),
+    Driver(&'a RunQueue),
+    /// The driver with this list. The call has this handle's task state.
+    Handle(&'a RunQueue, Arc<Spawned<T, R>>),
 }
 
 pub(super) type Origin = &'static Location<'static>;
@@ -33,18 +33,18 @@ pub(super) type Origin = &'static Location<'static>;
 pub(crate) struct Calls<T: Send + 'static, R: Send + 'static> {
     make: Make<T, R>,
     ground: Ground,
-    board: Arc<Board>,
+    executor: Arc<Executor>,
 }
 
 /// What stands in the line.
 pub(crate) enum Job<T: Send + 'static, R: Send + 'static> {
     Bare(T, Origin),
-    Spawned(Slip<Calls<T, R>, T, R>),
+    Spawned(QueueEntry<Calls<T, R>, T, R>),
 }
 
 /// One stock for each driver.
-fn stocks<F>(board: &Board) -> Vec<Arc<Stock<F>>> {
-    (0..board.drivers()).map(|_| Arc::default()).collect()
+fn free_lists<F>(executor: &Executor) -> Vec<Arc<FreeList<F>>> {
+    (0..executor.drivers()).map(|_| Arc::default()).collect()
 }
 
 impl<T: Send + 'static, R: Send + 'static> Calls<T, R> {
@@ -53,21 +53,21 @@ impl<T: Send + 'static, R: Send + 'static> Calls<T, R> {
         F: Fn(T) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = R> + Send + 'static,
     {
-        let board = Arc::new(ground.board());
+        let executor = Arc::new(ground.executor());
         // A cell belongs to one driver for good, so each has its own stock of them.
-        let bare: Vec<Arc<Stock<Bare<Fut>>>> = stocks(&board);
-        let watched: Vec<Arc<Stock<Watched<Self, T, Fut>>>> = stocks(&board);
+        let bare: Vec<Arc<FreeList<Bare<Fut>>>> = free_lists(&executor);
+        let watched: Vec<Arc<FreeList<Watched<Self, T, Fut>>>> = free_lists(&executor);
         let make: Make<T, R> = Box::new(move |whose, argument, origin| match whose {
-            For::Driver(list) => {
+            For::Driver(run_queue) => {
                 let call = Bare::new(function(argument), origin);
-                Cell::from_stock(&bare[list.number()], call)
+                Cell::from_free_list(&bare[run_queue.number()], call)
             }
-            For::Handle(list, parcel) => {
-                let call = Watched::new(function(argument), Some(parcel), origin);
-                Cell::from_stock(&watched[list.number()], call)
+            For::Handle(run_queue, task_state) => {
+                let call = Watched::new(function(argument), Some(task_state), origin);
+                Cell::from_free_list(&watched[run_queue.number()], call)
             }
         });
-        Calls { make, ground, board }
+        Calls { make, ground, executor }
     }
 
     pub(super) fn ground(&self) -> &Ground {
@@ -76,14 +76,17 @@ impl<T: Send + 'static, R: Send + 'static> Calls<T, R> {
 
     /// Begins with a call that has a handle. None if there is nothing to poll: it was not there any
     /// more, or its function panicked before it had a future.
-    fn begin(slip: &Slip<Self, T, R>, list: &List) -> Result<Arc<dyn Runnable>, End> {
-        let (argument, parcel) = slip.take_to_drive()?;
-        let (work, origin) = (parcel.engine().work(), parcel.origin());
-        let whose = For::Handle(list, Arc::clone(parcel));
+    fn begin(
+        queue_entry: &QueueEntry<Self, T, R>,
+        run_queue: &RunQueue,
+    ) -> Result<Arc<dyn Runnable>, End> {
+        let (argument, task_state) = queue_entry.take_to_drive()?;
+        let (work, origin) = (task_state.engine().work(), task_state.origin());
+        let whose = For::Handle(run_queue, Arc::clone(task_state));
         let made = catch_unwind(AssertUnwindSafe(|| (work.make)(whose, argument, origin)));
         made.map_err(|payload| {
             let panic = TaskPanic::caught(payload, Some(origin));
-            parcel.end_driven(Err(JoinError::Panicked(panic)))
+            task_state.end_driven(Err(JoinError::Panicked(panic)))
         })
     }
 }
@@ -93,8 +96,8 @@ impl<T: Send + 'static, R: Send + 'static> Work for Calls<T, R> {
 
     const MOST: usize = MOST_TASKS;
 
-    fn hands(&self) -> Hands {
-        Hands::Drivers(self.board.drivers())
+    fn worker_kind(&self) -> WorkerKind {
+        WorkerKind::Drivers(self.executor.drivers())
     }
 
     fn start(engine: &Arc<Engine<Self>>, index: usize) -> Result<(), NoStart> {
@@ -112,14 +115,14 @@ impl<T: Send + 'static, R: Send + 'static> Work for Calls<T, R> {
     fn kill(job: &Job<T, R>) -> bool {
         match job {
             Job::Bare(..) => true,
-            Job::Spawned(slip) => slip.kill(),
+            Job::Spawned(queue_entry) => queue_entry.kill(),
         }
     }
 
-    fn is_ghost(job: &Job<T, R>) -> bool {
+    fn is_tombstone(job: &Job<T, R>) -> bool {
         match job {
             Job::Bare(..) => false,
-            Job::Spawned(slip) => slip.is_ghost(),
+            Job::Spawned(queue_entry) => queue_entry.is_tombstone(),
         }
     }
 
@@ -132,21 +135,21 @@ impl<T: Send + 'static, R: Send + 'static> Work for Calls<T, R> {
 }
 
 impl<T: Send + 'static, R: Send + 'static> Drives for Calls<T, R> {
-    fn board(&self) -> &Arc<Board> {
-        &self.board
+    fn executor(&self) -> &Arc<Executor> {
+        &self.executor
     }
 
-    fn begin(engine: &Arc<Engine<Self>>, list: &Arc<List>, job: Job<T, R>) -> Begin {
+    fn begin(engine: &Arc<Engine<Self>>, run_queue: &Arc<RunQueue>, job: Job<T, R>) -> Begin {
         match job {
             Job::Bare(argument, origin) => {
-                let whose = For::Driver(list);
+                let whose = For::Driver(run_queue);
                 Begin::Cell((engine.work().make)(whose, argument, origin))
             }
-            Job::Spawned(slip) => {
-                let begun = Calls::begin(&slip, list);
+            Job::Spawned(queue_entry) => {
+                let begun = Calls::begin(&queue_entry, run_queue);
                 // If it has ended and its handle is gone, the outcome is dropped here, and may panic; the
                 // call is counted already.
-                contain(|| drop(slip));
+                contain(|| drop(queue_entry));
                 begun.map_or_else(Begin::Ended, Begin::Cell)
             }
         }
@@ -154,8 +157,8 @@ impl<T: Send + 'static, R: Send + 'static> Drives for Calls<T, R> {
 }
 
 impl<T: Send + 'static, R: Send + 'static> Unpack<T, R> for Calls<T, R> {
-    fn job(slip: Slip<Self, T, R>) -> Job<T, R> {
-        Job::Spawned(slip)
+    fn job(queue_entry: QueueEntry<Self, T, R>) -> Job<T, R> {
+        Job::Spawned(queue_entry)
     }
 
     fn run_here(_: &Arc<Spawned<T, R>>) -> bool {
@@ -181,19 +184,19 @@ where
 
 /// The handle of a call that was accepted, or its argument.
 pub(crate) fn handle<T, R>(
-    parcel: Arc<Spawned<T, R>>,
+    task_state: Arc<Spawned<T, R>>,
     entered: Result<(), (Job<T, R>, Refused)>,
 ) -> Result<JoinHandle<R>, SubmitError<T>>
 where
     T: Send + 'static,
     R: Send + 'static,
 {
-    // The job is dropped last, because it has cancelled what it finds in the parcel.
+    // The job is dropped last, because it has cancelled what it finds in the task state.
     if let Err((_job, refused)) = entered
-        // No other thread has the parcel, so what was packed is still in it.
-        && let Some(argument) = parcel.take()
+        // No other thread has the task state, so what was packed is still in it.
+        && let Some(argument) = task_state.take()
     {
         return Err(SubmitError::new(argument, refused));
     }
-    Ok(JoinHandle::new(parcel))
+    Ok(JoinHandle::new(task_state))
 }

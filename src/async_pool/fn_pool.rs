@@ -11,7 +11,7 @@ use super::build::IN_FLIGHT;
 use super::calls::{Calls, Job, Origin, give_back, handle};
 use crate::builder::{Builder, Started, WhenFull};
 use crate::control::Control;
-use crate::engine::{Engine, Parcel, Patience, Slip};
+use crate::engine::{Engine, Patience, QueueEntry, TaskState};
 use crate::error::{CallError, Refused, SubmitError};
 use crate::handle::JoinHandle;
 
@@ -209,10 +209,10 @@ impl<T: Send + 'static, R: Send + 'static> AsyncFnPool<T, R> {
         argument: T,
         origin: Origin,
     ) -> impl Future<Output = Result<JoinHandle<R>, SubmitError<T>>> + Send + use<'_, T, R> {
-        let parcel = Parcel::new(self.engine(), argument, origin);
+        let task_state = TaskState::new(self.engine(), argument, origin);
         async move {
-            let job = Job::Spawned(Slip::new(&parcel));
-            handle(parcel, self.enter(job).await)
+            let job = Job::Spawned(QueueEntry::new(&task_state));
+            handle(task_state, self.enter(job).await)
         }
     }
 
@@ -234,9 +234,10 @@ impl<T: Send + 'static, R: Send + 'static> AsyncFnPool<T, R> {
     /// ```
     #[track_caller]
     pub fn try_spawn(&self, argument: T) -> Result<JoinHandle<R>, SubmitError<T>> {
-        let parcel = Parcel::new(self.engine(), argument, Location::caller());
-        let entered = self.engine().submit(Job::Spawned(Slip::new(&parcel)), Patience::None);
-        handle(parcel, entered)
+        let task_state = TaskState::new(self.engine(), argument, Location::caller());
+        let entered =
+            self.engine().submit(Job::Spawned(QueueEntry::new(&task_state)), Patience::None);
+        handle(task_state, entered)
     }
 
     /// Calls the function in the pool and waits for its result, after it has waited for a place as

@@ -8,8 +8,8 @@ use super::ground::Ground;
 use super::may_block::may_block;
 use super::runtime::MOST_TASKS;
 use crate::engine::{
-    Bare, Begin, Board, Cell, Drives, End, Engine, Hands, List, NoStart, Parcel, Runnable, Slip,
-    Unpack, Watched, Work,
+    Bare, Begin, Cell, Drives, End, Engine, Executor, NoStart, QueueEntry, RunQueue, Runnable,
+    TaskState, Unpack, Watched, Work, WorkerKind,
 };
 use crate::error::{Refused, SubmitError};
 use crate::handle::JoinHandle;
@@ -17,7 +17,7 @@ use crate::handle::JoinHandle;
 /// Futures, and what they stand on.
 pub(crate) struct Futures {
     ground: Ground,
-    board: Arc<Board>,
+    executor: Arc<Executor>,
 }
 
 /// What stands in the line.
@@ -26,34 +26,34 @@ pub(crate) enum Job {
     Spawned(Entry),
 }
 
-/// What stands in the line for a parcel. Dropped there, it has the task cancelled.
+/// What stands in the line for a task state. Dropped there, it has the task cancelled.
 pub(crate) struct Entry {
     task: Arc<dyn Parcelled>,
-    /// See [`Slip`].
+    /// See [`QueueEntry`].
     claimed: bool,
 }
 
-/// The parcel of a future of whatever type.
+/// The task state of a future of whatever type.
 trait Parcelled: Send + Sync {
     fn take(&self, claimed: bool) -> Begin;
     fn kill(&self) -> bool;
-    fn is_ghost(&self) -> bool;
+    fn is_tombstone(&self) -> bool;
     fn discard(&self);
 }
 
-/// What is packed in a parcel: the cell with the future, which knows the parcel.
+/// What is packed in a task state: the cell with the future, which knows the task state.
 pub(crate) struct Packed<F>(pub(super) Arc<Cell<Watched<Futures, Packed<F>, F>>>)
 where
     F: Future + Send + 'static,
     F::Output: Send + 'static;
 
-/// A parcel for a future.
-pub(crate) type Spawned<F> = Parcel<Futures, Packed<F>, <F as Future>::Output>;
+/// A task state for a future.
+pub(crate) type Spawned<F> = TaskState<Futures, Packed<F>, <F as Future>::Output>;
 
 impl Futures {
     pub(crate) fn new(ground: Ground) -> Self {
-        let board = Arc::new(ground.board());
-        Futures { ground, board }
+        let executor = Arc::new(ground.executor());
+        Futures { ground, executor }
     }
 
     /// The job of a future without a handle, in memory that others have left.
@@ -61,7 +61,7 @@ impl Futures {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        self.board.remains().free_some();
+        self.executor.deferred_frees().free_some();
         Job::bare(future, origin)
     }
 }
@@ -77,12 +77,12 @@ impl Job {
     }
 
     /// A future with a handle.
-    pub(crate) fn spawned<F>(parcel: &Arc<Spawned<F>>) -> Self
+    pub(crate) fn spawned<F>(task_state: &Arc<Spawned<F>>) -> Self
     where
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        Job::Spawned(Entry { task: Arc::clone(parcel) as _, claimed: false })
+        Job::Spawned(Entry { task: Arc::clone(task_state) as _, claimed: false })
     }
 
     /// Gives back the future of a job that was made by [`Job::bare`] from an `F`.
@@ -97,7 +97,7 @@ impl Job {
     }
 }
 
-/// Packs a future into a parcel.
+/// Packs a future into a task state.
 pub(crate) fn pack<F>(
     engine: &Arc<Engine<Futures>>,
     future: F,
@@ -107,9 +107,9 @@ where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
-    engine.work().board.remains().free_some();
-    Parcel::with(engine, origin, |parcel| {
-        Packed(Cell::new(Watched::new(future, Some(parcel), origin)))
+    engine.work().executor.deferred_frees().free_some();
+    TaskState::with(engine, origin, |task_state| {
+        Packed(Cell::new(Watched::new(future, Some(task_state), origin)))
     })
 }
 
@@ -126,21 +126,21 @@ where
 
 /// The handle of a future that was accepted, or the future.
 pub(crate) fn handle<F>(
-    parcel: Arc<Spawned<F>>,
+    task_state: Arc<Spawned<F>>,
     entered: Result<(), (Job, Refused)>,
 ) -> Result<JoinHandle<F::Output>, SubmitError<F>>
 where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
-    // The job is dropped last, because it has cancelled what it finds in the parcel.
+    // The job is dropped last, because it has cancelled what it finds in the task state.
     if let Err((_job, refused)) = entered
-        // No other thread has the parcel, so what was packed is still in it.
-        && let Some(future) = parcel.take().and_then(|packed| packed.0.take()?.into_future())
+        // No other thread has the task state, so what was packed is still in it.
+        && let Some(future) = task_state.take().and_then(|packed| packed.0.take()?.into_future())
     {
         return Err(SubmitError::new(future, refused));
     }
-    Ok(JoinHandle::new(parcel))
+    Ok(JoinHandle::new(task_state))
 }
 
 impl<F> Parcelled for Spawned<F>
@@ -152,20 +152,20 @@ where
         match self.take_to_drive(claimed) {
             Some(Packed(cell)) => Begin::Cell(cell),
             // A claimed task that is gone has been counted.
-            None => Begin::Ended(if claimed { End::Counted } else { End::Ghost }),
+            None => Begin::Ended(if claimed { End::Counted } else { End::Tombstone }),
         }
     }
 
     fn kill(&self) -> bool {
-        Parcel::kill(self)
+        TaskState::kill(self)
     }
 
-    fn is_ghost(&self) -> bool {
-        Parcel::is_ghost(self)
+    fn is_tombstone(&self) -> bool {
+        TaskState::is_tombstone(self)
     }
 
     fn discard(&self) {
-        Parcel::discard(self);
+        TaskState::discard(self);
     }
 }
 
@@ -182,8 +182,8 @@ impl Work for Futures {
 
     const MOST: usize = MOST_TASKS;
 
-    fn hands(&self) -> Hands {
-        Hands::Drivers(self.board.drivers())
+    fn worker_kind(&self) -> WorkerKind {
+        WorkerKind::Drivers(self.executor.drivers())
     }
 
     fn start(engine: &Arc<Engine<Self>>, index: usize) -> Result<(), NoStart> {
@@ -205,10 +205,10 @@ impl Work for Futures {
         }
     }
 
-    fn is_ghost(job: &Job) -> bool {
+    fn is_tombstone(job: &Job) -> bool {
         match job {
             Job::Bare(_) => false,
-            Job::Spawned(entry) => entry.task.is_ghost(),
+            Job::Spawned(entry) => entry.task.is_tombstone(),
         }
     }
 
@@ -219,11 +219,11 @@ impl Work for Futures {
 }
 
 impl Drives for Futures {
-    fn board(&self) -> &Arc<Board> {
-        &self.board
+    fn executor(&self) -> &Arc<Executor> {
+        &self.executor
     }
 
-    fn begin(_: &Arc<Engine<Self>>, _: &Arc<List>, job: Job) -> Begin {
+    fn begin(_: &Arc<Engine<Self>>, _: &Arc<RunQueue>, job: Job) -> Begin {
         match job {
             Job::Bare(cell) => Begin::Cell(cell),
             Job::Spawned(entry) => entry.task.take(entry.claimed),
@@ -236,8 +236,8 @@ where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
-    fn job(slip: Slip<Self, Packed<F>, F::Output>) -> Job {
-        let (Some(task), claimed) = slip.into_parts() else {
+    fn job(queue_entry: QueueEntry<Self, Packed<F>, F::Output>) -> Job {
+        let (Some(task), claimed) = queue_entry.into_parts() else {
             unreachable!("a slip that stands in no line holds its parcel")
         };
         Job::Spawned(Entry { task, claimed })

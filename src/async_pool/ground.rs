@@ -1,7 +1,7 @@
 //! Where a pool of futures runs: on a runtime of the user, or on threads of its own.
 //!
 //! The threads of a runtime share its timers and sockets, under one lock. Two drivers whose futures do little
-//! but wait meet there all the time, so that one alone is faster: see the engine's lookout. On threads of the
+//! but wait meet there all the time, so that one alone is faster: see the engine's watchdog. On threads of the
 //! pool's own each driver has a runtime to itself. They share nothing but what they take from the line, and
 //! stay apart, unless one of them is stuck.
 
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use super::runtime::{check_runtime, start_driver, start_thread};
-use crate::engine::{Board, Drives, Engine, NoStart};
+use crate::engine::{Drives, Engine, Executor, NoStart};
 use crate::error::BuildError;
 
 /// More threads than this a pool of futures has not: each looks at the lists of all others.
@@ -54,10 +54,10 @@ impl Ground {
 
     /// As many drivers as there are threads, so that all of them have something to do, and no more,
     /// because a driver's futures are cheap and a driver is not.
-    pub(super) fn board(&self) -> Board {
+    pub(super) fn executor(&self) -> Executor {
         match self {
-            Ground::Runtime(runtime) => Board::new(runtime.metrics().num_workers().max(1)),
-            Ground::OwnThreads(threads) => Board::apart(*threads),
+            Ground::Runtime(runtime) => Executor::new(runtime.metrics().num_workers().max(1)),
+            Ground::OwnThreads(threads) => Executor::apart(*threads),
         }
     }
 

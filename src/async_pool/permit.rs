@@ -128,9 +128,9 @@ impl AsyncPermit<'_> {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        let parcel = pack(self.held.engine(), future, Location::caller());
-        self.held.put(Job::spawned(&parcel));
-        JoinHandle::new(parcel)
+        let task_state = pack(self.held.engine(), future, Location::caller());
+        self.held.put(Job::spawned(&task_state));
+        JoinHandle::new(task_state)
     }
 }
 

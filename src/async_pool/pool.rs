@@ -48,7 +48,7 @@ use crate::handle::JoinHandle;
 /// blocks on a [`Pool`](crate::Pool), and await its handle.
 ///
 /// Where polls take a microsecond or so, drivers would only get into each other's way, so one of them
-/// does it all. A thread called `formic-lookout` watches it as long as the pool is busy, and has the others
+/// does it all. A thread called `formic-watchdog` watches it as long as the pool is busy, and has the others
 /// help if it is stuck in a poll: that takes it up to five milliseconds to notice. They also help if one
 /// cannot keep up and all together are faster. A driver works for up to 250 µs before it lets other tasks of
 /// its thread go on, and for a millisecond where the runtime has none.
@@ -264,10 +264,10 @@ impl AsyncPool {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        let parcel = pack(self.engine(), future, Location::caller());
+        let task_state = pack(self.engine(), future, Location::caller());
         async move {
-            let entered = self.enter(Job::spawned(&parcel)).await;
-            handle(parcel, entered)
+            let entered = self.enter(Job::spawned(&task_state)).await;
+            handle(task_state, entered)
         }
     }
 
@@ -293,9 +293,9 @@ impl AsyncPool {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        let parcel = pack(self.engine(), future, Location::caller());
-        let entered = self.engine().submit(Job::spawned(&parcel), Patience::None);
-        handle(parcel, entered)
+        let task_state = pack(self.engine(), future, Location::caller());
+        let entered = self.engine().submit(Job::spawned(&task_state), Patience::None);
+        handle(task_state, entered)
     }
 
     pub(super) async fn enter(&self, job: Job) -> Result<(), (Job, Refused)> {

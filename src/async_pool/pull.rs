@@ -112,7 +112,7 @@ where
         (source, function, sink): (S, F, K),
         origin: &'static Location<'static>,
     ) -> Arc<Self> {
-        let drivers = engine.work().board().drivers();
+        let drivers = engine.work().executor().drivers();
         Arc::new_cyclic(|this: &Weak<Self>| Pull {
             engine: Arc::clone(engine),
             function,
@@ -152,7 +152,7 @@ where
 
     fn cell(self: &Arc<Self>, from: From) -> Arc<dyn Runnable> {
         // Seats are made by seats, so no submitter frees the memory of those that have ended.
-        self.engine.work().board().remains().free_some();
+        self.engine.work().executor().deferred_frees().free_some();
         Cell::new(self.seat::<InThePool>(from))
     }
 
@@ -263,7 +263,7 @@ where
     pub(super) fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
         // With everybody else: this is rare, and to know the seats would cost memory for each.
-        self.engine.work().board().wake_all();
+        self.engine.work().executor().wake_all();
     }
 
     /// Ready when no seat is left that has an item or could get one. Those in the line find out when

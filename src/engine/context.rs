@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-#[cfg(any(feature = "tokio", all(test, loom)))]
+#[cfg(any(feature = "tokio", test))]
 use crate::engine::executor::polling;
 use crate::engine::scheduler::lend::Lender;
 use crate::engine::task::waits::Waits;
@@ -37,7 +37,7 @@ pub(crate) enum Kind {
     /// A task that has the thread for itself, and may block it.
     Thread,
     #[cfg_attr(
-        not(any(feature = "tokio", all(test, loom))),
+        not(any(feature = "tokio", test)),
         expect(dead_code, reason = "for pools of futures")
     )]
     /// One of many futures.
@@ -81,7 +81,7 @@ pub(crate) fn address<T: ?Sized>(engine: &Arc<T>) -> usize {
 
 /// What the task that the calling thread runs waits for.
 pub(crate) fn current_waits() -> Option<Arc<Waits>> {
-    #[cfg(any(feature = "tokio", all(test, loom)))]
+    #[cfg(any(feature = "tokio", test))]
     if inside()? == Kind::Task {
         return polling::current_waits(&current_pool()?);
     }

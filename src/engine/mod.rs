@@ -3,7 +3,7 @@
 //! A room for each part of it: see the README beside this file.
 
 mod context;
-#[cfg(any(feature = "tokio", all(test, loom)))]
+#[cfg(any(feature = "tokio", test))]
 mod executor;
 mod queue;
 mod scheduler;
@@ -24,17 +24,17 @@ use std::sync::{Arc, Weak};
 use std::task::Waker;
 use std::time::Duration;
 
-use self::queue::lane::Lane;
-use self::queue::line::Line;
-pub(crate) use self::scheduler::crew::Hands;
-use self::scheduler::crew::{Acts, Crew, Limits, Phase};
-use self::scheduler::roster::Duty;
+use self::queue::fast_path::FastPath;
+use self::queue::line::Queue;
+pub(crate) use self::scheduler::core::WorkerKind;
+use self::scheduler::core::{Actions, Limits, Phase, Scheduler};
+use self::scheduler::worker_table::WorkerState;
 use self::sync::{Arc as Shared, Mutex, MutexGuard, lock};
 use self::threads::start::{PoolId, Threads};
 
 pub(crate) use self::context::{Kind, inside, resume_on_thread};
-pub(crate) use self::queue::lane::MOST_BUSY as MAX_WORKERS;
-pub(crate) use self::scheduler::crew::CloseListener;
+pub(crate) use self::queue::fast_path::MOST_BUSY as MAX_WORKERS;
+pub(crate) use self::scheduler::core::CloseListener;
 #[cfg(feature = "tokio")]
 pub(crate) use self::scheduler::ends::CloseSubscription;
 pub(crate) use self::scheduler::ends::Ended;
@@ -44,21 +44,21 @@ pub(crate) use self::scheduler::lend::{Lent, Release};
 pub(crate) use self::scheduler::load::{Load, Standing};
 pub(crate) use self::sync::Padded;
 pub(crate) use self::task::current::is_cancelled;
-pub(crate) use self::task::handle::{Joinable, Parcel, Unpack};
+pub(crate) use self::task::handle::{Joinable, TaskState, Unpack};
 pub(crate) use self::task::join::{
     block_on, block_on_or_retry, check_wait, poll_outcome, suspend_on, wait_for, wait_with,
 };
+pub(crate) use self::task::queue_entry::QueueEntry;
 pub(crate) use self::task::run::{Counts, End, Hooks, contain};
-pub(crate) use self::task::slip::Slip;
 pub(crate) use self::task::waits::Suspension;
 pub(crate) use self::threads::worker::start_worker;
 #[cfg(feature = "tokio")]
 pub(crate) use self::{
     executor::bare::Bare,
-    executor::cell::{Cell, Errand, Runnable, Stock},
+    executor::cell::{Cell, FreeList, Runnable, TaskFuture},
     executor::driver::{Begin, Driver, Drives, Turn},
-    executor::list::{Board, List},
     executor::polling::{forget_waits, is_away, polls_are_short},
+    executor::run_queue::{Executor, RunQueue},
     executor::watched::Watched,
 };
 
@@ -71,8 +71,8 @@ pub(crate) trait Work: Send + Sync + Sized + 'static {
     const MOST: usize;
 
     /// What its workers are.
-    fn hands(&self) -> Hands {
-        Hands::Threads
+    fn worker_kind(&self) -> WorkerKind {
+        WorkerKind::Threads
     }
 
     /// Whether its tasks need nothing of a worker but its thread: no state.
@@ -80,7 +80,7 @@ pub(crate) trait Work: Send + Sync + Sized + 'static {
         true
     }
 
-    /// Starts a worker for a place of the roster.
+    /// Starts a worker for a place of the worker table.
     fn start(engine: &Arc<Engine<Self>>, index: usize) -> Result<(), NoStart>;
 
     /// An error if no worker could be started, as far as can be known without starting one.
@@ -97,7 +97,7 @@ pub(crate) trait Work: Send + Sync + Sized + 'static {
     fn kill(job: &Self::Job) -> bool;
 
     /// Whether a job would not run, because its handle had it cancelled or run elsewhere.
-    fn is_ghost(job: &Self::Job) -> bool;
+    fn is_tombstone(job: &Self::Job) -> bool;
 
     /// Where the job was submitted, if that is known.
     fn origin(job: &Self::Job) -> Option<&'static Location<'static>>;
@@ -109,7 +109,7 @@ pub(crate) enum NoStart {
     /// The operating system would not start a thread.
     Thread(io::Error),
     #[cfg_attr(
-        not(any(feature = "tokio", all(test, loom))),
+        not(any(feature = "tokio", test)),
         expect(dead_code, reason = "for pools of futures")
     )]
     /// The runtime that would run it has shut down.
@@ -162,8 +162,8 @@ pub(crate) type Faults = Arc<dyn Fn() -> bool + Send + Sync>;
 /// A pool without its handle: what workers and handles share.
 pub(crate) struct Engine<W: Work> {
     /// On cache lines of its own: submitters write here while workers read what stands beside it.
-    crew: Padded<Mutex<Crew<W::Job>>>,
-    lane: Shared<Lane>,
+    scheduler: Padded<Mutex<Scheduler<W::Job>>>,
+    fast_path: Shared<FastPath>,
     id: PoolId,
     /// The threads that have not been joined. Nobody decides anything by these.
     threads: Mutex<Threads>,
@@ -177,43 +177,46 @@ impl<W: Work> Engine<W> {
     pub(crate) fn new(settings: Settings, work: W) -> Arc<Self> {
         #[cfg(not(loom))]
         crate::error::install_panic_hook();
-        let lane = Shared::new(Lane::new());
-        lane.set_places(settings.places(settings.capacity));
-        let limits = limits(&settings, work.hands());
-        let mut crew = Crew::new(Line::new(lane.clone()), limits, settings.waiters);
-        crew.line.keep_room(settings.queue);
+        let fast_path = Shared::new(FastPath::new());
+        fast_path.set_places(settings.places(settings.capacity));
+        let limits = limits(&settings, work.worker_kind());
+        let mut scheduler = Scheduler::new(Queue::new(fast_path.clone()), limits, settings.waiters);
+        scheduler.queue.keep_room(settings.queue);
         if settings.preallocate {
-            crew.line.reserve(settings.places(settings.capacity));
-            crew.roster.reserve(settings.capacity);
+            scheduler.queue.reserve(settings.places(settings.capacity));
+            scheduler.worker_table.reserve(settings.capacity);
         }
-        let crew = Padded(Mutex::new(crew));
+        let scheduler = Padded(Mutex::new(scheduler));
         let (threads, joining) = (Mutex::new(Threads::default()), Mutex::new(()));
         let id = PoolId::new();
-        Arc::new(Engine { crew, lane, id, threads, joining, settings, work })
+        Arc::new(Engine { scheduler, fast_path, id, threads, joining, settings, work })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Crew<W::Job>> {
-        lock(&self.crew)
+    fn lock(&self) -> MutexGuard<'_, Scheduler<W::Job>> {
+        lock(&self.scheduler)
     }
 
     /// Decides under the lock, and does what that asks for after it.
-    fn decide<R>(self: &Arc<Self>, decision: impl FnOnce(&mut Crew<W::Job>, &mut Acts) -> R) -> R {
-        let mut acts = Acts::default();
-        let decided = decision(&mut self.lock(), &mut acts);
-        self.perform(acts);
+    fn decide<R>(
+        self: &Arc<Self>,
+        decision: impl FnOnce(&mut Scheduler<W::Job>, &mut Actions) -> R,
+    ) -> R {
+        let mut actions = Actions::default();
+        let decided = decision(&mut self.lock(), &mut actions);
+        self.perform(actions);
         decided
     }
 
     /// Does what was decided under the lock, now that it is free.
-    fn perform(self: &Arc<Self>, acts: Acts) {
+    fn perform(self: &Arc<Self>, actions: Actions) {
         // A waker is somebody else's code, and one that panics must not keep the others asleep.
-        acts.wake.iter().for_each(|waiter| contain(|| waiter.wake()));
-        acts.call.iter().for_each(Waker::wake_by_ref);
-        if !acts.tell_closed.is_empty() {
-            tell_closed(&acts.tell_closed);
+        actions.wake.iter().for_each(|waiter| contain(|| waiter.wake()));
+        actions.call.iter().for_each(Waker::wake_by_ref);
+        if !actions.tell_closed.is_empty() {
+            tell_closed(&actions.tell_closed);
         }
-        acts.release.into_iter().for_each(|held| contain(|| drop(held)));
-        for index in acts.start {
+        actions.release.into_iter().for_each(|held| contain(|| drop(held)));
+        for index in actions.start {
             // If there are other workers, the pool is only slower.
             drop(self.start_at(index));
         }
@@ -223,19 +226,19 @@ impl<W: Work> Engine<W> {
     /// no worker will ever take is dropped.
     fn start_at(self: &Arc<Self>, index: usize) -> Result<(), NoStart> {
         self.start(index).inspect_err(|error| {
-            let mut acts = Acts::default();
-            let mut crew = self.lock();
-            crew.could_not_start(index, &mut acts);
-            if matches!(error, NoStart::RuntimeGone) && crew.roster.workers() == 0 {
-                crew.close(Phase::RuntimeGone, &mut acts);
-                self.lane.set_places(0);
+            let mut actions = Actions::default();
+            let mut scheduler = self.lock();
+            scheduler.could_not_start(index, &mut actions);
+            if matches!(error, NoStart::RuntimeGone) && scheduler.worker_table.workers() == 0 {
+                scheduler.close(Phase::RuntimeGone, &mut actions);
+                self.fast_path.set_places(0);
             }
-            let lost = crew.abandon();
-            self.drop_lost(crew, lost, acts);
+            let lost = scheduler.abandon();
+            self.drop_lost(scheduler, lost, actions);
         })
     }
 
-    /// Starts a worker for a place of the roster.
+    /// Starts a worker for a place of the worker table.
     fn start(self: &Arc<Self>, index: usize) -> Result<(), NoStart> {
         #[cfg(test)]
         if self.settings.faults.as_ref().is_some_and(|fails| fails()) {
@@ -246,11 +249,11 @@ impl<W: Work> Engine<W> {
 
     /// Starts the first worker. The lock is held meanwhile: nobody else could do anything with a
     /// pool that has no worker, and nobody may rely on one that cannot be started.
-    fn start_first(self: &Arc<Self>, crew: &mut Crew<W::Job>) -> Result<(), NoStart> {
-        let index = crew.roster.add(Duty::Called);
+    fn start_first(self: &Arc<Self>, scheduler: &mut Scheduler<W::Job>) -> Result<(), NoStart> {
+        let index = scheduler.worker_table.add(WorkerState::Called);
         let started = self.start(index);
         if started.is_err() {
-            crew.roster.remove(index);
+            scheduler.worker_table.remove(index);
         }
         started
     }
@@ -268,7 +271,7 @@ impl<W: Work> Engine<W> {
         self.settings.minimum
     }
 
-    #[cfg(any(feature = "tokio", all(test, loom)))]
+    #[cfg(any(feature = "tokio", test))]
     fn name(&self) -> &str {
         &self.settings.name
     }
@@ -289,7 +292,7 @@ fn tell_closed(listeners: &[Weak<dyn CloseListener>]) {
     }
 }
 
-fn limits(settings: &Settings, hands: Hands) -> Limits {
+fn limits(settings: &Settings, worker_kind: WorkerKind) -> Limits {
     let cores = threads::spin::cores();
     Limits {
         capacity: settings.capacity,
@@ -299,6 +302,6 @@ fn limits(settings: &Settings, hands: Hands) -> Limits {
         cores,
         expires: settings.keep_alive.is_some(),
         growth: settings.growth,
-        hands,
+        worker_kind,
     }
 }

@@ -26,7 +26,7 @@ pub(crate) enum Verdict {
 /// How a waiter waits, so that no thread wakes it without need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Mood {
+pub(crate) enum WaitMode {
     /// A thread that reads its verdict again and again: it need not be woken.
     Looking = 0,
     /// A thread or a future that does nothing until it is woken.
@@ -38,9 +38,9 @@ pub(crate) enum Mood {
 pub(crate) struct Waiter {
     /// Zero, or a [`Verdict`]. Written once, under the engine's lock.
     verdict: AtomicU8,
-    /// A [`Mood`]. Read and written under the engine's lock.
-    mood: AtomicU8,
-    /// Where it stands in the one list that it waits in. Read and written under that list's lock.
+    /// A [`WaitMode`]. Read and written under the engine's lock.
+    wait_mode: AtomicU8,
+    /// Where it stands in the one list that it waits in. Read and written under that run queue's lock.
     key: AtomicU64,
     waker: Mutex<Waker>,
 }
@@ -48,17 +48,17 @@ pub(crate) struct Waiter {
 impl Waiter {
     /// For the calling thread, which begins by looking.
     pub(crate) fn thread() -> Arc<Self> {
-        Waiter::new(this_thread(), Mood::Looking)
+        Waiter::new(this_thread(), WaitMode::Looking)
     }
 
     /// For a future with this waker.
     pub(crate) fn future(waker: &Waker) -> Arc<Self> {
-        Waiter::new(waker.clone(), Mood::Parked)
+        Waiter::new(waker.clone(), WaitMode::Parked)
     }
 
-    fn new(waker: Waker, mood: Mood) -> Arc<Self> {
-        let (verdict, mood) = (AtomicU8::new(0), AtomicU8::new(mood as u8));
-        Arc::new(Waiter { verdict, mood, key: AtomicU64::new(0), waker: Mutex::new(waker) })
+    fn new(waker: Waker, wait_mode: WaitMode) -> Arc<Self> {
+        let (verdict, wait_mode) = (AtomicU8::new(0), AtomicU8::new(wait_mode as u8));
+        Arc::new(Waiter { verdict, wait_mode, key: AtomicU64::new(0), waker: Mutex::new(waker) })
     }
 
     pub(crate) fn verdict(&self) -> Option<Verdict> {
@@ -75,27 +75,27 @@ impl Waiter {
     pub(crate) fn decide(&self, verdict: Verdict) -> bool {
         // Release: pairs with the Acquire in `verdict`.
         self.verdict.store(verdict as u8, Ordering::Release);
-        self.mood() != Mood::Looking
+        self.wait_mode() != WaitMode::Looking
     }
 
-    pub(crate) fn mood(&self) -> Mood {
-        match self.mood.load(Ordering::Relaxed) {
-            0 => Mood::Looking,
-            _ => Mood::Parked,
+    pub(crate) fn wait_mode(&self) -> WaitMode {
+        match self.wait_mode.load(Ordering::Relaxed) {
+            0 => WaitMode::Looking,
+            _ => WaitMode::Parked,
         }
     }
 
     /// Under the engine's lock.
-    pub(crate) fn set_mood(&self, mood: Mood) {
-        self.mood.store(mood as u8, Ordering::Relaxed);
+    pub(crate) fn set_wait_mode(&self, wait_mode: WaitMode) {
+        self.wait_mode.store(wait_mode as u8, Ordering::Relaxed);
     }
 
-    /// The waiter's key in the list that it waits in.
+    /// The waiter's key in the run queue that it waits in.
     pub(crate) fn key(&self) -> Key {
         self.key.load(Ordering::Relaxed)
     }
 
-    /// Under the lock of the list that it joins.
+    /// Under the lock of the run queue that it joins.
     pub(crate) fn set_key(&self, key: Key) {
         self.key.store(key, Ordering::Relaxed);
     }

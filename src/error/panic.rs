@@ -72,7 +72,7 @@ impl TaskPanic {
         TaskPanic::new(payload, thread.name().unwrap_or("<unnamed>"), submitted_at)
     }
 
-    #[cfg(any(feature = "tokio", all(test, loom)))]
+    #[cfg(any(feature = "tokio", test))]
     /// Names another worker.
     pub(crate) fn on(mut self, worker: &str) -> Self {
         worker.clone_into(&mut self.0.worker);

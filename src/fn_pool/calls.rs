@@ -4,15 +4,15 @@ use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use crate::engine::{
-    Counts, End, Engine, MAX_WORKERS, NoStart, Parcel, Slip, ThreadWork, Unpack, Work, contain,
-    start_worker,
+    Counts, End, Engine, MAX_WORKERS, NoStart, QueueEntry, TaskState, ThreadWork, Unpack, Work,
+    contain, start_worker,
 };
 
 /// What a worker calls: the function, with the worker's state inside.
 type Call<T, R> = Box<dyn FnMut(T) -> R>;
 
 /// An argument with a handle to its result.
-pub(crate) type Spawned<T, R> = Parcel<Calls<T, R>, T, R>;
+pub(crate) type Spawned<T, R> = TaskState<Calls<T, R>, T, R>;
 
 /// What the workers of an [`FnPool`](crate::FnPool) do: they call its function.
 pub(crate) struct Calls<T, R> {
@@ -32,7 +32,7 @@ pub(crate) enum WorkerState {
 pub(crate) enum Job<T: Send + 'static, R: Send + 'static> {
     /// Fire and forget.
     Bare(T, &'static Location<'static>),
-    Spawned(Slip<Calls<T, R>, T, R>),
+    Spawned(QueueEntry<Calls<T, R>, T, R>),
 }
 
 impl<T: Send + 'static, R: Send + 'static> Calls<T, R> {
@@ -74,14 +74,14 @@ impl<T: Send + 'static, R: Send + 'static> Work for Calls<T, R> {
     fn kill(job: &Job<T, R>) -> bool {
         match job {
             Job::Bare(..) => true,
-            Job::Spawned(slip) => slip.kill(),
+            Job::Spawned(queue_entry) => queue_entry.kill(),
         }
     }
 
-    fn is_ghost(job: &Job<T, R>) -> bool {
+    fn is_tombstone(job: &Job<T, R>) -> bool {
         match job {
             Job::Bare(..) => false,
-            Job::Spawned(slip) => slip.is_ghost(),
+            Job::Spawned(queue_entry) => queue_entry.is_tombstone(),
         }
     }
 }
@@ -96,20 +96,20 @@ impl<T: Send + 'static, R: Send + 'static> ThreadWork for Calls<T, R> {
                 drop(call(argument));
                 End::Completed
             }
-            Job::Spawned(slip) => slip.run(counts, call),
+            Job::Spawned(queue_entry) => queue_entry.run(counts, call),
         }
     }
 }
 
 impl<T: Send + 'static, R: Send + 'static> Unpack<T, R> for Calls<T, R> {
     /// With a state of its own: that of the worker may be in use further up the stack.
-    fn job(slip: Slip<Self, T, R>) -> Job<T, R> {
-        Job::Spawned(slip)
+    fn job(queue_entry: QueueEntry<Self, T, R>) -> Job<T, R> {
+        Job::Spawned(queue_entry)
     }
 
-    fn run_here(parcel: &Arc<Parcel<Self, T, R>>) -> bool {
-        parcel.run_for_joiner(|argument| {
-            let mut call = (parcel.engine().work().make)();
+    fn run_here(task_state: &Arc<TaskState<Self, T, R>>) -> bool {
+        task_state.run_for_joiner(|argument| {
+            let mut call = (task_state.engine().work().make)();
             let outcome = catch_unwind(AssertUnwindSafe(|| call(argument)));
             // To drop the state may panic, which says nothing about the outcome.
             contain(|| drop(call));

@@ -90,8 +90,8 @@ impl<T: Send + 'static, R: Send + 'static> Take<Spawn, T> for FnPool<T, R> {
     type Receipt = JoinHandle<R>;
 
     fn take(&self, job: T, if_full: IfFull) -> Result<JoinHandle<R>, SubmitError<T>> {
-        let parcel = self.spawn_with(job, if_full.patience(|| self.patience()))?;
-        Ok(JoinHandle::new(parcel))
+        let task_state = self.spawn_with(job, if_full.patience(|| self.patience()))?;
+        Ok(JoinHandle::new(task_state))
     }
 }
 

@@ -8,7 +8,7 @@ use super::give::{IfFull, Spawn, Submit, Take};
 use super::{Multi, Shard};
 use crate::async_pool::{AsyncFnPool, AsyncPool, calls, futures};
 use crate::builder::Started;
-use crate::engine::{Parcel, Patience, Slip, Work};
+use crate::engine::{Patience, QueueEntry, TaskState, Work};
 use crate::error::{Refused, SubmitError};
 use crate::handle::JoinHandle;
 
@@ -80,17 +80,17 @@ where
     type Receipt = JoinHandle<F::Output>;
 
     fn pack(&self, Signed(future, origin): Signed<F>) -> (Self::Stub, futures::Job) {
-        let parcel = futures::pack(&self.shared.engine, future, origin);
-        let job = futures::Job::spawned(&parcel);
-        (parcel, job)
+        let task_state = futures::pack(&self.shared.engine, future, origin);
+        let job = futures::Job::spawned(&task_state);
+        (task_state, job)
     }
 
     fn settle(
-        parcel: Self::Stub,
+        task_state: Self::Stub,
         entered: Entered<Self>,
     ) -> Result<Self::Receipt, SubmitError<Signed<F>>> {
-        let origin = parcel.origin();
-        futures::handle(parcel, entered).map_err(|error| sign(error, origin))
+        let origin = task_state.origin();
+        futures::handle(task_state, entered).map_err(|error| sign(error, origin))
     }
 }
 
@@ -99,17 +99,17 @@ impl<T: Send + 'static, R: Send + 'static> Pack<Spawn, Signed<T>> for AsyncFnPoo
     type Receipt = JoinHandle<R>;
 
     fn pack(&self, Signed(argument, origin): Signed<T>) -> (Self::Stub, calls::Job<T, R>) {
-        let parcel = Parcel::new(&self.shared.engine, argument, origin);
-        let job = calls::Job::Spawned(Slip::new(&parcel));
-        (parcel, job)
+        let task_state = TaskState::new(&self.shared.engine, argument, origin);
+        let job = calls::Job::Spawned(QueueEntry::new(&task_state));
+        (task_state, job)
     }
 
     fn settle(
-        parcel: Self::Stub,
+        task_state: Self::Stub,
         entered: Entered<Self>,
     ) -> Result<Self::Receipt, SubmitError<Signed<T>>> {
-        let origin = parcel.origin();
-        calls::handle(parcel, entered).map_err(|error| sign(error, origin))
+        let origin = task_state.origin();
+        calls::handle(task_state, entered).map_err(|error| sign(error, origin))
     }
 }
 

@@ -3,9 +3,10 @@
 use std::panic::Location;
 use std::sync::Arc;
 
-use crate::engine::task::closure::{Errand, Task};
+use crate::engine::task::closure::{QueuedTask, Task};
 use crate::engine::{
-    Counts, End, Engine, MAX_WORKERS, NoStart, Parcel, Slip, ThreadWork, Unpack, Work, start_worker,
+    Counts, End, Engine, MAX_WORKERS, NoStart, QueueEntry, TaskState, ThreadWork, Unpack, Work,
+    start_worker,
 };
 
 /// What the workers of a [`Pool`](crate::Pool) do: they call closures.
@@ -24,8 +25,8 @@ impl Work for Closures {
         job.kill()
     }
 
-    fn is_ghost(job: &Task) -> bool {
-        job.is_ghost()
+    fn is_tombstone(job: &Task) -> bool {
+        job.is_tombstone()
     }
 
     fn origin(job: &Task) -> Option<&'static Location<'static>> {
@@ -46,22 +47,22 @@ where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
-    fn job(slip: Slip<Self, F, T>) -> Task {
-        Task::errand(Spawned(slip))
+    fn job(queue_entry: QueueEntry<Self, F, T>) -> Task {
+        Task::queued(Spawned(queue_entry))
     }
 
-    fn run_here(parcel: &Arc<Parcel<Self, F, T>>) -> bool {
-        parcel.run_for_joiner(|closure| closure())
+    fn run_here(task_state: &Arc<TaskState<Self, F, T>>) -> bool {
+        task_state.run_for_joiner(|closure| closure())
     }
 }
 
 /// A spawned closure's place in the line.
-pub(crate) struct Spawned<F, T>(pub(crate) Slip<Closures, F, T>)
+pub(crate) struct Spawned<F, T>(pub(crate) QueueEntry<Closures, F, T>)
 where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static;
 
-impl<F, T> Errand for Spawned<F, T>
+impl<F, T> QueuedTask for Spawned<F, T>
 where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
@@ -74,7 +75,7 @@ where
         self.0.kill()
     }
 
-    fn is_ghost(&self) -> bool {
-        self.0.is_ghost()
+    fn is_tombstone(&self) -> bool {
+        self.0.is_tombstone()
     }
 }

@@ -29,14 +29,14 @@ use crate::error::JoinError;
 #[must_use = "use `Scope::submit` if the result is not wanted"]
 pub struct ScopedHandle<'scope, T> {
     drawer: Arc<Drawer<T>>,
-    parcel: Option<Arc<dyn Joinable<()>>>,
+    task_state: Option<Arc<dyn Joinable<()>>>,
     cancel_on_drop: bool,
     scope: PhantomData<&'scope mut &'scope ()>,
 }
 
 impl<T> ScopedHandle<'_, T> {
-    pub(super) fn new(drawer: Arc<Drawer<T>>, parcel: Option<Arc<dyn Joinable<()>>>) -> Self {
-        ScopedHandle { drawer, parcel, cancel_on_drop: false, scope: PhantomData }
+    pub(super) fn new(drawer: Arc<Drawer<T>>, task_state: Option<Arc<dyn Joinable<()>>>) -> Self {
+        ScopedHandle { drawer, task_state, cancel_on_drop: false, scope: PhantomData }
     }
 
     /// Blocks until the result is available. A worker that waits here runs the task itself if it has not started.
@@ -59,8 +59,8 @@ impl<T> ScopedHandle<'_, T> {
     /// ```
     pub fn join(mut self) -> Result<T, JoinError> {
         self.cancel_on_drop = false;
-        if let Some(parcel) = &self.parcel {
-            engine::wait_with(parcel, None, |waker| (!parcel.watch(waker)).then_some(()));
+        if let Some(task_state) = &self.task_state {
+            engine::wait_with(task_state, None, |waker| (!task_state.watch(waker)).then_some(()));
         }
         engine::block_on(|context| self.poll(context))
     }
@@ -81,7 +81,7 @@ impl<T> ScopedHandle<'_, T> {
     /// ```
     #[allow(clippy::must_use_candidate, reason = "what is asked for is the cancelling")]
     pub fn cancel(&self) -> bool {
-        self.parcel.as_ref().is_some_and(|parcel| parcel.cancel())
+        self.task_state.as_ref().is_some_and(|task_state| task_state.cancel())
     }
 
     /// Cancels the task when the handle is dropped before the result was taken. The scope waits for it
@@ -124,13 +124,13 @@ impl<T> ScopedHandle<'_, T> {
     /// ```
     #[must_use]
     pub fn is_finished(&self) -> bool {
-        let counted = self.parcel.as_ref().is_none_or(|parcel| parcel.is_done());
+        let counted = self.task_state.as_ref().is_none_or(|task_state| task_state.is_done());
         counted && locked(&self.drawer.0).outcome.is_some()
     }
 
     fn poll(&self, context: &Context<'_>) -> Poll<Result<T, JoinError>> {
         // The drawer is filled a moment before the task is counted.
-        if self.parcel.as_ref().is_some_and(|parcel| parcel.watch(context.waker())) {
+        if self.task_state.as_ref().is_some_and(|task_state| task_state.watch(context.waker())) {
             return Poll::Pending;
         }
         let mut content = locked(&self.drawer.0);
@@ -148,19 +148,19 @@ impl<T: Send> InFlight for ScopedHandle<'_, T> {
     type Output = T;
 
     fn watch(&self, waker: &Waker) -> bool {
-        self.parcel.as_ref().is_some_and(|parcel| parcel.watch(waker))
+        self.task_state.as_ref().is_some_and(|task_state| task_state.watch(waker))
     }
 
     fn is_done(&self) -> bool {
-        self.parcel.as_ref().is_none_or(|parcel| parcel.is_done())
+        self.task_state.as_ref().is_none_or(|task_state| task_state.is_done())
     }
 
     fn run_here(&self) -> bool {
-        self.parcel.clone().is_some_and(Joinable::run_here)
+        self.task_state.clone().is_some_and(Joinable::run_here)
     }
 
     fn want(&self, by: Weak<dyn Release>) -> Option<Duration> {
-        self.parcel.clone()?.want(by)
+        self.task_state.clone()?.want(by)
     }
 
     fn cancel(&self) {

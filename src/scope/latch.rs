@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
 use super::locked;
-use crate::engine::task::closure::Errand;
+use crate::engine::task::closure::QueuedTask;
 use crate::engine::{Counts, End, Engine, contain};
 use crate::error::TaskPanic;
 use crate::pool::Closures;
@@ -79,7 +79,7 @@ impl Drop for Hold {
     }
 }
 
-impl<F: FnOnce()> Errand for Latched<F> {
+impl<F: FnOnce()> QueuedTask for Latched<F> {
     fn run(self, counts: Counts) -> End {
         let Latched { task, hold, origin } = self;
         let outcome = catch_unwind(AssertUnwindSafe(task));
@@ -97,7 +97,7 @@ impl<F: FnOnce()> Errand for Latched<F> {
         true
     }
 
-    fn is_ghost(&self) -> bool {
+    fn is_tombstone(&self) -> bool {
         false
     }
 }

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use super::{Semaphore, SemaphorePermit};
-use crate::engine::wait::{Mood, Verdict, Waiter, park_until};
+use crate::engine::wait::{Verdict, WaitMode, Waiter, park_until};
 use crate::error::AcquireError;
 
 type Outcome<'a> = Result<SemaphorePermit<'a>, AcquireError>;
@@ -38,7 +38,7 @@ impl Semaphore {
         {
             // Under the lock: a verdict that comes later wakes it, one that came before is there.
             let _queue = self.queue();
-            waiter.set_mood(Mood::Parked);
+            waiter.set_wait_mode(WaitMode::Parked);
         }
         loop {
             if let Some(verdict) = waiter.verdict() {

@@ -15,7 +15,7 @@ mod cancel;
 mod ends;
 mod fair;
 mod lent_places;
-mod lookout;
+mod watchdog;
 mod map;
 mod nested;
 mod own_threads;

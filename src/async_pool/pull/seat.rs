@@ -13,7 +13,7 @@ use pin_project_lite::pin_project;
 use super::super::runtime::goes_on;
 use super::super::source::PollItems;
 use super::{From, Next, Pull, Sink, panicked};
-use crate::engine::{End, Errand, Patience, contain, forget_waits};
+use crate::engine::{End, Patience, TaskFuture, contain, forget_waits};
 use crate::error::JoinError;
 
 /// Whose place a seat has.
@@ -191,7 +191,7 @@ where
     }
 }
 
-impl<S, F, Fut, K> Errand for Seat<S, F, Fut, K, InThePool>
+impl<S, F, Fut, K> TaskFuture for Seat<S, F, Fut, K, InThePool>
 where
     S: PollItems,
     F: Fn(S::Item) -> Fut + Send + Sync + 'static,

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 
 use pin_project_lite::pin_project;
 
-use crate::engine::executor::cell::Errand;
+use crate::engine::executor::cell::TaskFuture;
 use crate::engine::task::run::{End, contain};
 
 pin_project! {
@@ -57,7 +57,7 @@ impl<F: Future> Future for Bare<F> {
     }
 }
 
-impl<F: Future + Send> Errand for Bare<F> {
+impl<F: Future + Send> TaskFuture for Bare<F> {
     fn origin(&self) -> Option<&'static Location<'static>> {
         Some(self.origin)
     }

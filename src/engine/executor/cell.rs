@@ -19,7 +19,7 @@ use crate::engine::task::run::{End, contain};
 use crate::error::TaskPanic;
 
 /// A future that says how it ended.
-pub(crate) trait Errand: Future<Output = End> + Send {
+pub(crate) trait TaskFuture: Future<Output = End> + Send {
     /// Where it was submitted.
     fn origin(&self) -> Option<&'static Location<'static>>;
 
@@ -28,12 +28,12 @@ pub(crate) trait Errand: Future<Output = End> + Send {
 }
 
 /// See the module's first lines.
-pub(crate) struct Cell<F, K = NoStock> {
+pub(crate) struct Cell<F, K = NotReused> {
     header: Header,
     /// For whoever made it Polling, or Over when nobody polled it; or has its only reference.
     body: Place<Option<F>>,
     /// Where it goes when it is over.
-    stock: K,
+    free_list: K,
 }
 
 // SAFETY: a reference leads to the body only by the rule above, which lets in one thread at a time. So what
@@ -47,31 +47,31 @@ pub(crate) trait Keeps<F>: Send + Sync + Sized {
 }
 
 /// It is used once.
-pub(crate) struct NoStock;
+pub(crate) struct NotReused;
 
-impl<F> Keeps<F> for NoStock {
+impl<F> Keeps<F> for NotReused {
     fn keep(cell: Arc<Cell<F, Self>>) -> Option<Arc<Cell<F, Self>>> {
         Some(cell)
     }
 }
 
 /// It goes back to its stock, if that is still there.
-pub(crate) struct FromStock<F>(Weak<Stock<F>>);
+pub(crate) struct FromFreeList<F>(Weak<FreeList<F>>);
 
-impl<F: Send> Keeps<F> for FromStock<F> {
+impl<F: Send> Keeps<F> for FromFreeList<F> {
     fn keep(cell: Arc<Cell<F, Self>>) -> Option<Arc<Cell<F, Self>>> {
         // Whoever polled it does not take from this stock, and its own driver sleeps.
         if is_away() {
             return Some(cell);
         }
-        let Some(stock) = cell.stock.0.upgrade() else { return Some(cell) };
-        lock(&stock).push(cell);
+        let Some(free_list) = cell.free_list.0.upgrade() else { return Some(cell) };
+        lock(&free_list).push(cell);
         None
     }
 }
 
 /// Cells that wait for their next future.
-pub(crate) type Stock<F> = Mutex<Vec<Arc<Cell<F, FromStock<F>>>>>;
+pub(crate) type FreeList<F> = Mutex<Vec<Arc<Cell<F, FromFreeList<F>>>>>;
 
 /// A cell of whatever future.
 pub(crate) trait Runnable: Any + Send + Sync {
@@ -98,7 +98,7 @@ pub(crate) enum Polled {
     Ended(End),
 }
 
-/// Polls a cell that was taken out of a list's queue. `tell` tells of a panic.
+/// Polls a cell that was taken out of a run queue's queue. `tell` tells of a panic.
 #[inline]
 pub(crate) fn poll(cell: &Arc<dyn Runnable>, tell: impl FnOnce(TaskPanic) -> End) -> Polled {
     let mut panic = None;
@@ -116,9 +116,9 @@ pub(crate) fn abandon(cell: &Arc<dyn Runnable>) -> End {
     end
 }
 
-impl<F: Errand + 'static> Cell<F> {
+impl<F: TaskFuture + 'static> Cell<F> {
     pub(crate) fn new(body: F) -> Arc<Self> {
-        Arc::new(Cell { header: Header::new(), body: Place::new(Some(body)), stock: NoStock })
+        Arc::new(Cell { header: Header::new(), body: Place::new(Some(body)), free_list: NotReused })
     }
 
     /// Takes out what has never been polled.
@@ -133,13 +133,17 @@ impl<F: Errand + 'static> Cell<F> {
     }
 }
 
-impl<F: Errand + 'static> Cell<F, FromStock<F>> {
+impl<F: TaskFuture + 'static> Cell<F, FromFreeList<F>> {
     /// A cell from the stock, or a new one for it.
-    pub(crate) fn from_stock(stock: &Arc<Stock<F>>, body: F) -> Arc<Self> {
-        let kept = lock(stock).pop();
+    pub(crate) fn from_free_list(free_list: &Arc<FreeList<F>>, body: F) -> Arc<Self> {
+        let kept = lock(free_list).pop();
         let Some(cell) = kept else {
-            let stock = FromStock(Arc::downgrade(stock));
-            return Arc::new(Cell { header: Header::new(), body: Place::new(Some(body)), stock });
+            let free_list = FromFreeList(Arc::downgrade(free_list));
+            return Arc::new(Cell {
+                header: Header::new(),
+                body: Place::new(Some(body)),
+                free_list,
+            });
         };
         // SAFETY: it is Over, and came from the stock. Nobody gives up what lies there, and nobody polls it:
         // it is Ready only from here on.
@@ -149,7 +153,7 @@ impl<F: Errand + 'static> Cell<F, FromStock<F>> {
     }
 }
 
-impl<F: Errand + 'static, K> Cell<F, K> {
+impl<F: TaskFuture + 'static, K> Cell<F, K> {
     /// The body, pinned. It lies in an `Arc` and is not moved out of it once it has been polled: it is
     /// dropped in its place, and `take` is for those that never were.
     ///
@@ -176,18 +180,18 @@ impl<F: Errand + 'static, K> Cell<F, K> {
         unsafe {
             self.with_body(|mut body| {
                 // Who has dropped it has counted it.
-                let Some(errand) = body.as_mut().as_pin_mut() else {
+                let Some(future) = body.as_mut().as_pin_mut() else {
                     return Ok(Some(End::Counted));
                 };
-                match catch_unwind(AssertUnwindSafe(|| errand.poll(context))) {
+                match catch_unwind(AssertUnwindSafe(|| future.poll(context))) {
                     Ok(Poll::Pending) => Ok(None),
                     Ok(Poll::Ready(end)) => {
                         body.set(None);
                         Ok(Some(end))
                     }
                     Err(payload) => {
-                        // An errand may be at another task by now than when it was polled.
-                        let origin = body.as_ref().get_ref().as_ref().and_then(Errand::origin);
+                        // An task may be at another task by now than when it was polled.
+                        let origin = body.as_ref().get_ref().as_ref().and_then(TaskFuture::origin);
                         let panic = TaskPanic::caught(payload, origin);
                         contain(|| body.set(None));
                         Err(panic)
@@ -206,7 +210,7 @@ impl<F: Errand + 'static, K> Cell<F, K> {
         unsafe {
             self.with_body(|mut body| {
                 let end =
-                    body.as_ref().get_ref().as_ref().map_or(End::Counted, Errand::end_by_drop);
+                    body.as_ref().get_ref().as_ref().map_or(End::Counted, TaskFuture::end_by_drop);
                 contain(|| body.set(None));
                 end
             })
@@ -214,7 +218,7 @@ impl<F: Errand + 'static, K> Cell<F, K> {
     }
 }
 
-impl<F: Errand + 'static, K: Keeps<F> + 'static> Runnable for Cell<F, K> {
+impl<F: TaskFuture + 'static, K: Keeps<F> + 'static> Runnable for Cell<F, K> {
     fn header(&self) -> &Header {
         &self.header
     }
@@ -261,7 +265,7 @@ impl<F: Errand + 'static, K: Keeps<F> + 'static> Runnable for Cell<F, K> {
     }
 }
 
-impl<F: Errand + 'static, K: Keeps<F> + 'static> Wake for Cell<F, K> {
+impl<F: TaskFuture + 'static, K: Keeps<F> + 'static> Wake for Cell<F, K> {
     fn wake(self: Arc<Self>) {
         self.header.wake();
     }

@@ -1,11 +1,11 @@
 //! Drivers: workers that run many tasks at once, because tasks are futures that mostly wait.
 //!
-//! A driver is a worker to the crew: it is started, called, goes idle and leaves like a thread. But
-//! it takes as many tasks as may run, and goes idle with regard to the line only: the futures it
+//! A driver is a worker to the scheduler: it is started, called, goes idle and leaves like a thread. But
+//! it takes as many tasks as may run, and goes idle with regard to the queue only: the futures it
 //! drives wake it by themselves.
 
-use crate::engine::scheduler::crew::{Acts, Crew};
-use crate::engine::scheduler::roster::Duty;
+use crate::engine::scheduler::core::{Actions, Scheduler};
+use crate::engine::scheduler::worker_table::WorkerState;
 
 /// What a driver is to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub(crate) enum Has {
     Waiting,
 }
 
-impl<J> Crew<J> {
+impl<J> Scheduler<J> {
     /// A driver takes up to `most` tasks. It counts as idle only when it has
     /// nothing to poll: while it polls, it may be stuck with one, so others are called for new tasks.
     pub(crate) fn refill(
@@ -36,66 +36,66 @@ impl<J> Crew<J> {
         me: usize,
         has: Has,
         (most, jobs): (usize, &mut Vec<J>),
-        acts: &mut Acts,
+        actions: &mut Actions,
     ) -> Refill {
         self.come_to_lock(me);
-        self.serve_waiters(acts);
-        self.line.pop_some(most.min(self.free_places()), jobs);
-        self.line.begin_driven(jobs.len());
+        self.serve_waiters(actions);
+        self.queue.pop_some(most.min(self.free_places()), jobs);
+        self.queue.begin_driven(jobs.len());
         while jobs.len() < most
-            && let Some(job) = self.take_awaited(acts)
+            && let Some(job) = self.take_awaited(actions)
         {
             jobs.push(job);
         }
         if !jobs.is_empty() {
-            self.roster.set(me, Duty::Engaged);
-            self.call_for_help(acts);
-            self.start_all(acts);
+            self.worker_table.set(me, WorkerState::Engaged);
+            self.call_for_help(actions);
+            self.start_all(actions);
             return Refill::Took;
         }
         if has == Has::Ready {
-            self.roster.set(me, Duty::Engaged);
+            self.worker_table.set(me, WorkerState::Engaged);
             return Refill::Nothing;
         }
         if self.needs_no_driver() {
-            self.roster.set(me, Duty::Leaving);
-            self.call_last_to_go(acts);
+            self.worker_table.set(me, WorkerState::Leaving);
+            self.call_last_to_go(actions);
             return Refill::Leave;
         }
-        self.roster.push_idle(me);
+        self.worker_table.push_idle(me);
         Refill::Idle
     }
 
     /// Another driver may have to help with what one begins, so all of them are there from then on.
-    fn start_all(&mut self, acts: &mut Acts) {
+    fn start_all(&mut self, actions: &mut Actions) {
         while self.can_start() {
-            acts.start.push(self.roster.add(Duty::Starting));
+            actions.start.push(self.worker_table.add(WorkerState::Starting));
         }
     }
 
-    /// A driver begins with up to `most` tasks that do not pass through the line. How many it may begin with;
-    /// None if somebody stands in the line, who comes first.
-    pub(crate) fn begin_beside(&mut self, most: usize, acts: &mut Acts) -> Option<usize> {
-        if self.line.queued() > 0 {
+    /// A driver begins with up to `most` tasks that do not pass through the queue. How many it may begin with;
+    /// None if somebody stands in the queue, who comes first.
+    pub(crate) fn begin_beside(&mut self, most: usize, actions: &mut Actions) -> Option<usize> {
+        if self.queue.queued() > 0 {
             return None;
         }
         let tasks = self.room_to_run().min(most);
         if tasks > 0 {
-            self.line.pass(tasks);
-            self.line.begin_driven(tasks);
-            self.start_all(acts);
+            self.queue.pass(tasks);
+            self.queue.begin_driven(tasks);
+            self.start_all(actions);
         }
         Some(tasks)
     }
 
     /// Whether a driver may go. It stays while tasks run, whosever they are, because it may have to
-    /// help with them. Only the books can tell: whether its own list is empty may change with every
+    /// help with them. Only the accounting can tell: whether its own run queue is empty may change with every
     /// poll by another driver.
     fn needs_no_driver(&self) -> bool {
         self.is_closed()
-            && self.line.queued() == 0
-            && self.line.driven() == 0
-            && self.books.adopted() == 0
+            && self.queue.queued() == 0
+            && self.queue.driven() == 0
+            && self.accounting.adopted() == 0
             && self.can_spare_one()
     }
 
@@ -105,32 +105,32 @@ impl<J> Crew<J> {
     pub(crate) fn stand_by(&mut self, me: usize) -> bool {
         self.come_to_lock(me);
         // It is at the lock itself.
-        let others = self.roster.alert() + self.roster.count(Duty::Engaged) - 1;
-        let needed = self.is_closed() || (others == 0 && self.line.queued() > 0);
+        let others = self.worker_table.alert() + self.worker_table.count(WorkerState::Engaged) - 1;
+        let needed = self.is_closed() || (others == 0 && self.queue.queued() > 0);
         if needed {
-            self.roster.set(me, Duty::Engaged);
+            self.worker_table.set(me, WorkerState::Engaged);
         } else {
-            self.roster.push_idle(me);
+            self.worker_table.push_idle(me);
         }
         !needed
     }
 
     fn come_to_lock(&mut self, me: usize) {
-        if self.roster.duty(me) == Duty::Idle {
-            self.roster.remove_idle(me);
+        if self.worker_table.worker_state(me) == WorkerState::Idle {
+            self.worker_table.remove_idle(me);
         } else {
-            self.roster.set(me, Duty::Asking);
+            self.worker_table.set(me, WorkerState::Asking);
         }
     }
 
     /// A driver is gone without having been told to leave: whatever ran it is no more, or will be soon.
-    /// If it was the last one, what stands in the line is returned, to be dropped.
+    /// If it was the last one, what stands in the queue is returned, to be dropped.
     #[must_use]
-    pub(crate) fn lose(&mut self, me: usize, acts: &mut Acts) -> Vec<J> {
+    pub(crate) fn lose(&mut self, me: usize, actions: &mut Actions) -> Vec<J> {
         self.come_to_lock(me);
-        self.roster.remove(me);
+        self.worker_table.remove(me);
         // It may have had the last of the tasks that the others stay for.
-        self.call_last_to_go(acts);
+        self.call_last_to_go(actions);
         self.abandon()
     }
 }

@@ -1,4 +1,4 @@
-//! The driver: takes tasks from the line and polls their futures until they end.
+//! The driver: takes tasks from the queue and polls their futures until they end.
 //!
 //! It knows nothing of the runtime that runs it: that calls [`Driver::turn`], and calls it again when
 //! the driver is woken.
@@ -6,26 +6,26 @@
 mod begun;
 mod beside;
 mod next;
-mod stint;
+mod poll_turn;
 
 use std::sync::Arc;
 use std::task::Context;
 use std::time::{Duration, Instant};
 
 pub(crate) use self::begun::Begun;
-use self::stint::Stint;
+use self::poll_turn::PollTurn;
 use crate::engine::context::{Kind, enter};
 use crate::engine::executor::cell::{self, Polled, Runnable};
 use crate::engine::executor::drive::{Has, Refill};
-use crate::engine::executor::list::{Board, List};
-use crate::engine::executor::lookout;
 use crate::engine::executor::polling::{Polls, set_short};
-use crate::engine::scheduler::crew::Acts;
+use crate::engine::executor::run_queue::{Executor, RunQueue};
+use crate::engine::executor::watchdog;
+use crate::engine::scheduler::core::Actions;
 use crate::engine::sync::now;
 use crate::engine::task::run::{Counts, End};
 use crate::engine::{Engine, Work};
 
-/// After so many polls a driver asks the line for more tasks and tells which have ended.
+/// After so many polls a driver asks the queue for more tasks and tells which have ended.
 const POLLS_PER_REFILL: usize = 32;
 /// After so long it lets the runtime do what it has to do, if it drives alone.
 const TURN: Duration = Duration::from_micros(250);
@@ -33,17 +33,17 @@ const TURN: Duration = Duration::from_micros(250);
 const SHORT_TURN: Duration = Duration::from_micros(50);
 /// A driver that has not moved for so long is helped by those that have enough to do.
 const LOOK_EVERY: Duration = Duration::from_millis(1);
-/// So many polls in a row are short before a lookout is worth its thread.
+/// So many polls in a row are short before a watchdog is worth its thread.
 const SHORT_POLLS: usize = 512;
 /// It takes so many tasks at a time.
 const TASKS_PER_REFILL: usize = 64;
 
 /// The work of drivers.
 pub(crate) trait Drives: Work {
-    fn board(&self) -> &Arc<Board>;
+    fn executor(&self) -> &Arc<Executor>;
 
-    /// Makes a cell of a job for the driver with this list. May panic.
-    fn begin(engine: &Arc<Engine<Self>>, list: &Arc<List>, job: Self::Job) -> Begin;
+    /// Makes a cell of a job for the driver with this run queue. May panic.
+    fn begin(engine: &Arc<Engine<Self>>, run_queue: &Arc<RunQueue>, job: Self::Job) -> Begin;
 }
 
 /// What came of beginning with a job.
@@ -68,14 +68,14 @@ pub(crate) enum Turn {
 pub(crate) struct Driver<W: Drives> {
     engine: Arc<Engine<W>>,
     me: usize,
-    list: Arc<List>,
+    run_queue: Arc<RunQueue>,
     jobs: Vec<W::Job>,
     fresh: Vec<Arc<dyn Runnable>>,
     begun: Begun,
-    /// The crew does not know how it is woken.
+    /// The scheduler does not know how it is woken.
     unknown: bool,
     gone: bool,
-    /// See [`Stint`].
+    /// See [`PollTurn`].
     stride: usize,
     /// How long a turn takes, alone and beside others.
     times: (Duration, Duration),
@@ -84,7 +84,7 @@ pub(crate) struct Driver<W: Drives> {
     /// When it looked around, and how often it does.
     looked: Instant,
     look_every: Duration,
-    /// What each list's tempo was then.
+    /// What each list's poll statistics was then.
     seen: Vec<u64>,
     /// Another driver needs help.
     helps: bool,
@@ -94,13 +94,13 @@ pub(crate) struct Driver<W: Drives> {
 
 impl<W: Drives> Driver<W> {
     pub(crate) fn new(engine: &Arc<Engine<W>>, me: usize) -> (Self, Begun) {
-        let list = Arc::clone(engine.work.board().list(me));
-        list.clear();
+        let run_queue = Arc::clone(engine.work.executor().run_queue(me));
+        run_queue.clear();
         let begun = Begun::default();
         let driver = Driver {
             engine: Arc::clone(engine),
             me,
-            list,
+            run_queue,
             jobs: Vec::new(),
             fresh: Vec::new(),
             begun: begun.clone(),
@@ -111,7 +111,7 @@ impl<W: Drives> Driver<W> {
             short: 0,
             looked: now(),
             look_every: LOOK_EVERY,
-            seen: vec![0; engine.work.board().drivers()],
+            seen: vec![0; engine.work.executor().drivers()],
             helps: false,
             others_turn: false,
         };
@@ -120,9 +120,9 @@ impl<W: Drives> Driver<W> {
 
     /// Works for a while. What `budget` returns lives for one poll.
     pub(crate) fn turn<B>(&mut self, context: &Context<'_>, budget: impl FnMut() -> B) -> Turn {
-        self.list.tempo.set_turns(true);
+        self.run_queue.poll_stats.set_turns(true);
         let turn = self.work(context, budget);
-        self.list.tempo.set_turns(false);
+        self.run_queue.poll_stats.set_turns(false);
         turn
     }
 
@@ -131,18 +131,18 @@ impl<W: Drives> Driver<W> {
         let _ = self.begun.rely();
         let engine = Arc::clone(&self.engine);
         let _inside = enter(&engine, Kind::Task);
-        let _polls = Polls::cells_of(engine.work.board(), self.list.number());
-        self.unknown |= self.list.rise(context.waker());
+        let _polls = Polls::cells_of(engine.work.executor(), self.run_queue.number());
+        self.unknown |= self.run_queue.rise(context.waker());
         if self.steps_back() {
             return Turn::Sleep;
         }
-        let (mut stint, mut ended) = (Stint::begin(self.stride), None);
+        let (mut poll_turn, mut ended) = (PollTurn::begin(self.stride), None);
         self.refill(context, Has::Ready);
         loop {
             let Some(cell) = self.next(ended.take()) else {
                 match self.rest(context) {
                     Some(turn) => {
-                        stint.count(&self.list.tempo);
+                        poll_turn.count(&self.run_queue.poll_stats);
                         return turn;
                     }
                     None => continue,
@@ -151,16 +151,16 @@ impl<W: Drives> Driver<W> {
             let granted = budget();
             ended = self.poll(&cell);
             drop(granted);
-            if stint.has_polled() {
+            if poll_turn.has_polled() {
                 self.refill(context, Has::Ready);
-                let is_over = stint.is_over(&self.list.tempo, self.time());
+                let is_over = poll_turn.is_over(&self.run_queue.poll_stats, self.time());
                 self.note_short();
-                self.look_around(stint.now);
+                self.look_around(poll_turn.now);
                 if is_over {
                     if ended.is_some() {
-                        self.list.remove(&cell);
+                        self.run_queue.remove(&cell);
                     }
-                    self.end_stint(&stint);
+                    self.end_poll_turn(&poll_turn);
                     return Turn::Yield;
                 }
             }
@@ -169,31 +169,31 @@ impl<W: Drives> Driver<W> {
 
     /// Whether polls are short, so that what is polled knows it, too.
     fn note_short(&self) {
-        set_short(self.list.tempo.is_short());
+        set_short(self.run_queue.poll_stats.is_short());
     }
 
     /// How long this turn may take.
     fn time(&self) -> Duration {
-        let alone = self.engine.work.board().is_for_one();
+        let alone = self.engine.work.executor().is_for_one();
         if alone { self.times.0 } else { self.times.1 }
     }
 
     /// Goes to sleep if another driver is up and one is enough.
     fn steps_back(&mut self) -> bool {
-        if self.unknown || !self.list.is_spare() {
+        if self.unknown || !self.run_queue.is_spare() {
             return false;
         }
         // From here on it is called for new tasks, so it must not sleep if it is needed after all.
         let stands_by = self.engine.lock().stand_by(self.me);
-        stands_by && self.list.step_back(self.engine.work.board())
+        stands_by && self.run_queue.step_back(self.engine.work.executor())
     }
 
-    fn end_stint(&mut self, stint: &Stint) {
-        self.stride = stint.stride;
-        let short = self.list.tempo.is_short();
-        self.short = if short { self.short.saturating_add(stint.polls) } else { 0 };
+    fn end_poll_turn(&mut self, poll_turn: &PollTurn) {
+        self.stride = poll_turn.stride;
+        let short = self.run_queue.poll_stats.is_short();
+        self.short = if short { self.short.saturating_add(poll_turn.polls) } else { 0 };
         if self.short >= SHORT_POLLS {
-            lookout::start(&self.engine);
+            watchdog::start(&self.engine);
         }
     }
 
@@ -201,7 +201,9 @@ impl<W: Drives> Driver<W> {
     fn rest(&mut self, context: &Context<'_>) -> Option<Turn> {
         match self.refill(context, Has::Waiting) {
             Refill::Leave if self.leave() => return Some(Turn::Leave),
-            Refill::Idle if self.list.sleep(self.engine.work.board()) => return Some(Turn::Sleep),
+            Refill::Idle if self.run_queue.sleep(self.engine.work.executor()) => {
+                return Some(Turn::Sleep);
+            }
             Refill::Took => return None,
             _ => {}
         }
@@ -210,7 +212,7 @@ impl<W: Drives> Driver<W> {
         None
     }
 
-    /// Polls a cell. If it has ended and is one of its own, it has still to leave the list.
+    /// Polls a cell. If it has ended and is one of its own, it has still to leave the run queue.
     fn poll(&mut self, cell: &Arc<dyn Runnable>) -> Option<u32> {
         let polled =
             cell::poll(cell, |panic| self.engine.hooks().tell_panic(panic.on(self.engine.name())));
@@ -241,20 +243,20 @@ impl<W: Drives> Driver<W> {
     /// This driver comes to the lock soon, if the next future does not keep it from that. If somebody
     /// waits for the place that is free now, and nobody else is up to give it to him, it does so at once.
     fn serve_if_stuck(&self) {
-        if self.list.others_sleep() && self.engine.is_wanted() {
-            let mut acts = Acts::default();
-            let mut crew = self.engine.lock();
-            crew.serve_waiters(&mut acts);
-            crew.call_for_help(&mut acts);
-            drop(crew);
-            self.engine.perform(acts);
+        if self.run_queue.others_sleep() && self.engine.is_wanted() {
+            let mut actions = Actions::default();
+            let mut scheduler = self.engine.lock();
+            scheduler.serve_waiters(&mut actions);
+            scheduler.call_for_help(&mut actions);
+            drop(scheduler);
+            self.engine.perform(actions);
         }
     }
 
     fn retire(&self, cell: &Arc<dyn Runnable>) -> Option<u32> {
         let header = cell.header();
         let (home, index) = (header.home()?, header.index());
-        let own = header.is_at_home(&self.list);
+        let own = header.is_at_home(&self.run_queue);
         if !own {
             home.remove(cell);
         }
@@ -262,15 +264,15 @@ impl<W: Drives> Driver<W> {
     }
 
     fn refill(&mut self, context: &Context<'_>, has: Has) -> Refill {
-        let mut acts = Acts::default();
-        let mut crew = self.engine.lock();
+        let mut actions = Actions::default();
+        let mut scheduler = self.engine.lock();
         if std::mem::take(&mut self.unknown) {
-            crew.roster.introduce(self.me, context.waker().clone());
+            scheduler.worker_table.introduce(self.me, context.waker().clone());
         }
         let room = (TASKS_PER_REFILL, &mut self.jobs);
-        let refill = crew.refill(self.me, has, room, &mut acts);
-        drop(crew);
-        self.engine.perform(acts);
+        let refill = scheduler.refill(self.me, has, room, &mut actions);
+        drop(scheduler);
+        self.engine.perform(actions);
         self.begin_all();
         refill
     }
@@ -282,12 +284,12 @@ impl<W: Drives> Driver<W> {
         }
         self.jobs = jobs;
         if !self.fresh.is_empty() {
-            self.list.add(&mut self.fresh);
+            self.run_queue.add(&mut self.fresh);
         }
     }
 
     fn begin(&mut self, job: W::Job) {
-        match self.engine.begin(&self.list, job) {
+        match self.engine.begin(&self.run_queue, job) {
             Begin::Cell(cell) => self.fresh.push(cell),
             Begin::Ended(end) => self.note(end),
         }
@@ -295,11 +297,11 @@ impl<W: Drives> Driver<W> {
 
     /// The driver's last step, unless it is needed after all.
     fn leave(&mut self) -> bool {
-        let has_thread = self.engine.work.board().is_apart();
+        let has_thread = self.engine.work.executor().is_apart();
         if has_thread {
             self.engine.hooks().tell_stop(&self.engine.thread_name(self.me), self.me);
         }
-        self.gone = self.engine.leave(self.me, || self.list.leave());
+        self.gone = self.engine.leave(self.me, || self.run_queue.leave());
         if has_thread && !self.gone {
             self.engine.hooks().tell_start(&self.engine.thread_name(self.me), self.me);
         }
@@ -310,45 +312,46 @@ impl<W: Drives> Driver<W> {
     fn lose(&mut self) {
         // First of all nobody is let in any more.
         self.engine.close_for_good();
-        for cell in self.list.take_all() {
+        for cell in self.run_queue.take_all() {
             if cell::abandon(&cell) == End::Cancelled {
                 self.engine.count(End::Cancelled, Counts::Driver);
             }
         }
-        let mut acts = Acts::default();
-        let mut crew = self.engine.lock();
-        let jobs = crew.lose(self.me, &mut acts);
-        self.engine.drop_lost(crew, jobs, acts);
+        let mut actions = Actions::default();
+        let mut scheduler = self.engine.lock();
+        let jobs = scheduler.lose(self.me, &mut actions);
+        self.engine.drop_lost(scheduler, jobs, actions);
     }
 }
 
 impl<W: Drives> Engine<W> {
-    /// Whether something stands in the line, or somebody waits for a place or the end. Only a hint.
+    /// Whether something stands in the queue, or somebody waits for a place or the end. Only a hint.
     pub(crate) fn is_wanted(&self) -> bool {
-        self.lane.hurry() || self.lane.tally().queued(self.lane.published()) > 0
+        self.fast_path.hurry() || self.fast_path.tally().queued(self.fast_path.published()) > 0
     }
 
     /// Counts a task that a driver had as ended.
     pub(crate) fn count_driven(self: &Arc<Self>, end: End) {
         match end {
-            End::Completed => self.lane.end_driven(),
-            End::Panicked | End::Ghost | End::Cancelled => self.count(end, Counts::Driver),
+            End::Completed => self.fast_path.end_driven(),
+            End::Panicked | End::Tombstone | End::Cancelled => self.count(end, Counts::Driver),
             // These have been counted.
             End::Counted | End::CountedPanic => {}
         }
     }
 
-    /// Begins with a job for the driver with this list, and tells of a panic.
-    fn begin(self: &Arc<Self>, list: &Arc<List>, job: W::Job) -> Begin {
+    /// Begins with a job for the driver with this run queue, and tells of a panic.
+    fn begin(self: &Arc<Self>, run_queue: &Arc<RunQueue>, job: W::Job) -> Begin {
         let mut begun = None;
-        let end =
-            self.hooks().run(self.name(), W::origin(&job), || match W::begin(self, list, job) {
+        let end = self.hooks().run(self.name(), W::origin(&job), || {
+            match W::begin(self, run_queue, job) {
                 Begin::Ended(end) => end,
                 Begin::Cell(cell) => {
                     begun = Some(cell);
                     End::Counted
                 }
-            });
+            }
+        });
         begun.map_or(Begin::Ended(end), Begin::Cell)
     }
 }

@@ -5,8 +5,9 @@ pub(crate) mod bare;
 pub(crate) mod cell;
 pub(crate) mod drive;
 pub(crate) mod driver;
-pub(crate) mod list;
-pub(crate) mod lookout;
+pub(crate) mod run_queue;
+pub(crate) mod watchdog;
 pub(crate) mod polling;
-pub(crate) mod remains;
+pub(crate) mod deferred_frees;
+#[cfg(feature = "tokio")]
 pub(crate) mod watched;

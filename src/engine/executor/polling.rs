@@ -1,10 +1,10 @@
-//! What a thread polls: the cell of a driver's list.
+//! What a thread polls: the cell of a driver's run queue.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use crate::engine::executor::cell::Header;
-use crate::engine::executor::list::Board;
+use crate::engine::executor::run_queue::Executor;
 use crate::engine::scheduler::lend::Lender;
 use crate::engine::task::waits::Waits;
 
@@ -24,7 +24,7 @@ loom::thread_local! {
 
 /// The driver that polls, by its number.
 struct Current {
-    board: Arc<Board>,
+    executor: Arc<Executor>,
     driver: usize,
 }
 
@@ -35,7 +35,7 @@ struct Details {
     driver: u32,
     /// The number of the cell's list, and its index there. They are set before each poll: to hold the cell
     /// itself would cost two counts.
-    list: u32,
+    run_queue: u32,
     index: u32,
     /// It may have polled a handle.
     awaits: bool,
@@ -47,7 +47,7 @@ struct Details {
 
 impl Details {
     const NONE: Self =
-        Details { driver: 0, list: 0, index: 0, awaits: false, away: false, short: false };
+        Details { driver: 0, run_queue: 0, index: 0, awaits: false, away: false, short: false };
 }
 
 /// While it lives, the thread polls for somebody. What was there before comes back with its end.
@@ -56,9 +56,9 @@ pub(crate) struct Polls(Option<Current>, Details);
 
 impl Polls {
     /// For the driver with this number.
-    pub(crate) fn cells_of(board: &Arc<Board>, driver: usize) -> Self {
-        let polls = Polls::begin(Current { board: Arc::clone(board), driver });
-        let short = board.list(driver).tempo.is_short();
+    pub(crate) fn cells_of(executor: &Arc<Executor>, driver: usize) -> Self {
+        let polls = Polls::begin(Current { executor: Arc::clone(executor), driver });
+        let short = executor.run_queue(driver).poll_stats.is_short();
         DETAILS
             .with(|details| details.set(Details { driver: driver as u32, short, ..Details::NONE }));
         polls
@@ -87,11 +87,11 @@ fn with_current<R>(look: impl FnOnce(&Current) -> R) -> Option<R> {
 #[inline]
 pub(in crate::engine) fn set_place(header: &Header) {
     if let Some(home) = header.home() {
-        let (list, index) = (home.number() as u32, header.index());
+        let (run_queue, index) = (home.number() as u32, header.index());
         DETAILS.with(|details| {
             let before = details.get();
-            let (awaits, away) = (home.awaits(), before.driver != list && home.is_for_one());
-            details.set(Details { list, index, awaits, away, ..before });
+            let (awaits, away) = (home.awaits(), before.driver != run_queue && home.is_for_one());
+            details.set(Details { run_queue, index, awaits, away, ..before });
         });
         if home.awaits() {
             resume();
@@ -124,8 +124,8 @@ fn suspend_on_handles() {
 }
 
 fn known_waits() -> Option<Arc<Waits>> {
-    let (list, index) = place();
-    with_current(|current| current.board.list(list).known_waits(index)).flatten()
+    let (run_queue, index) = place();
+    with_current(|current| current.executor.run_queue(run_queue).known_waits(index)).flatten()
 }
 
 /// Says whether polls are short.
@@ -136,14 +136,14 @@ pub(in crate::engine) fn set_short(short: bool) {
 #[inline]
 fn place() -> (usize, u32) {
     let details = DETAILS.with(Cell::get);
-    (details.list as usize, details.index)
+    (details.run_queue as usize, details.index)
 }
 
 /// What the cell waits for that the calling thread polls, which is a task of this pool.
 pub(crate) fn current_waits(pool: &Arc<dyn Lender>) -> Option<Arc<Waits>> {
     DETAILS.with(|details| details.set(Details { awaits: true, ..details.get() }));
-    let (list, index) = place();
-    with_current(|current| current.board.list(list).waits(index, pool))
+    let (run_queue, index) = place();
+    with_current(|current| current.executor.run_queue(run_queue).waits(index, pool))
 }
 
 /// The cell that the calling thread polls goes on with another task. Handles that the last one has polled may
@@ -158,13 +158,14 @@ pub(crate) fn forget_waits() {
 
 #[cold]
 fn forget_known_waits() {
-    let (list, index) = place();
-    drop(with_current(|current| current.board.list(list).forget_waits(index)));
+    let (run_queue, index) = place();
+    drop(with_current(|current| current.executor.run_queue(run_queue).forget_waits(index)));
 }
 
 /// The number of the driver that polls a cell on the calling thread, if it is one of these.
-pub(crate) fn driver_of(board: &Arc<Board>) -> Option<usize> {
-    with_current(|current| Arc::ptr_eq(&current.board, board).then_some(current.driver)).flatten()
+pub(crate) fn driver_of(executor: &Arc<Executor>) -> Option<usize> {
+    with_current(|current| Arc::ptr_eq(&current.executor, executor).then_some(current.driver))
+        .flatten()
 }
 
 /// Whether the cell that the calling thread polls, or has polled last, is at home with a driver that sleeps
@@ -187,7 +188,7 @@ mod tests {
 
     #[test]
     fn the_outer_driver_comes_back() {
-        let (outer, inner) = (Arc::new(Board::new(2)), Arc::new(Board::new(1)));
+        let (outer, inner) = (Arc::new(Executor::new(2)), Arc::new(Executor::new(1)));
         let polls = Polls::cells_of(&outer, 1);
         let within = Polls::cells_of(&inner, 0);
         assert_eq!((driver_of(&inner), driver_of(&outer)), (Some(0), None));
@@ -200,11 +201,11 @@ mod tests {
     #[test]
     #[cfg(feature = "tokio")]
     fn polls_are_short_if_the_driver_that_polls_finds_them_so() {
-        let board = Arc::new(Board::new(2));
-        board.list(1).tempo.note(1, std::time::Duration::from_micros(1));
+        let executor = Arc::new(Executor::new(2));
+        executor.run_queue(1).poll_stats.note(1, std::time::Duration::from_micros(1));
         assert!(!polls_are_short(), "no driver polls");
         for (driver, short) in [(0, false), (1, true)] {
-            let _polls = Polls::cells_of(&board, driver);
+            let _polls = Polls::cells_of(&executor, driver);
             assert_eq!(polls_are_short(), short);
         }
     }

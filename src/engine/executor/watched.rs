@@ -1,4 +1,4 @@
-//! What a cell holds: a user's future, and the parcel that its outcome goes to, if it has a handle.
+//! What a cell holds: a user's future, and the task state that its outcome goes to, if it has a handle.
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
@@ -8,14 +8,14 @@ use std::task::{Context, Poll};
 
 use pin_project_lite::pin_project;
 
-use crate::engine::executor::cell::Errand;
+use crate::engine::executor::cell::TaskFuture;
 use crate::engine::task::current::{Stoppable, as_current};
-use crate::engine::task::handle::{Parcel, Unpack};
+use crate::engine::task::handle::{TaskState, Unpack};
 use crate::engine::task::run::{End, contain};
 use crate::error::{JoinError, TaskPanic};
 
 pin_project! {
-    /// A future that tells its parcel how it ended, also if it is dropped before.
+    /// A future that tells its task state how it ended, also if it is dropped before.
     pub(crate) struct Watched<W, P, F>
     where
         W: Unpack<P, F::Output>,
@@ -28,7 +28,7 @@ pin_project! {
         // None when it is over.
         #[pin]
         future: Option<F>,
-        parcel: Option<Arc<Parcel<W, P, F::Output>>>,
+        task_state: Option<Arc<TaskState<W, P, F::Output>>>,
         origin: &'static Location<'static>,
     }
 
@@ -59,10 +59,10 @@ where
 {
     pub(crate) fn new(
         future: F,
-        parcel: Option<Arc<Parcel<W, P, F::Output>>>,
+        task_state: Option<Arc<TaskState<W, P, F::Output>>>,
         origin: &'static Location<'static>,
     ) -> Self {
-        Watched { future: Some(future), parcel, origin }
+        Watched { future: Some(future), task_state, origin }
     }
 
     /// Takes the future out of one that has never been polled.
@@ -74,8 +74,8 @@ where
     fn stop(self: Pin<&mut Self>) -> End {
         let mut this = self.project();
         contain(|| this.future.set(None));
-        match this.parcel.take() {
-            Some(parcel) => parcel.end_driven(Err(JoinError::Cancelled)),
+        match this.task_state.take() {
+            Some(task_state) => task_state.end_driven(Err(JoinError::Cancelled)),
             None => End::Cancelled,
         }
     }
@@ -91,20 +91,20 @@ where
     type Output = End;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<End> {
-        if self.parcel.as_ref().is_some_and(|parcel| !parcel.drive(context.waker())) {
+        if self.task_state.as_ref().is_some_and(|task_state| !task_state.drive(context.waker())) {
             return Poll::Ready(self.stop());
         }
         let mut this = self.project();
         let Some(future) = this.future.as_mut().as_pin_mut() else {
             return Poll::Ready(End::Counted);
         };
-        let Some(parcel) = this.parcel else {
+        let Some(task_state) = this.task_state else {
             let Poll::Ready(value) = future.poll(context) else { return Poll::Pending };
             this.future.set(None);
             drop(value);
             return Poll::Ready(End::Completed);
         };
-        let current = Arc::clone(parcel) as Arc<dyn Stoppable>;
+        let current = Arc::clone(task_state) as Arc<dyn Stoppable>;
         let polled =
             as_current(Some(current), || catch_unwind(AssertUnwindSafe(|| future.poll(context))));
         let caught = |payload| TaskPanic::caught(payload, Some(this.origin));
@@ -115,15 +115,15 @@ where
         };
         // What it owns is gone before the outcome shows.
         let dropped = catch_unwind(AssertUnwindSafe(|| this.future.set(None))).map_err(caught);
-        let outcome = parcel.after_drop(outcome, dropped).map_err(JoinError::Panicked);
-        let end = parcel.end_driven(outcome);
+        let outcome = task_state.after_drop(outcome, dropped).map_err(JoinError::Panicked);
+        let end = task_state.end_driven(outcome);
         // If nobody wants the outcome it is dropped here, and may panic; the task is counted already.
-        contain(|| *this.parcel = None);
+        contain(|| *this.task_state = None);
         Poll::Ready(end)
     }
 }
 
-impl<W, P, F> Errand for Watched<W, P, F>
+impl<W, P, F> TaskFuture for Watched<W, P, F>
 where
     W: Unpack<P, F::Output>,
     P: Send + 'static,
@@ -135,6 +135,6 @@ where
     }
 
     fn end_by_drop(&self) -> End {
-        if self.parcel.is_some() { End::Counted } else { End::Cancelled }
+        if self.task_state.is_some() { End::Counted } else { End::Cancelled }
     }
 }

@@ -11,7 +11,7 @@ use loom::thread;
 use super::{WAIT, explore, settings};
 use crate::engine::context::enter;
 use crate::engine::task::closure::Task;
-use crate::engine::{Ended, Engine, Hooks, Joinable, Kind, Parcel, Settings, Slip};
+use crate::engine::{Ended, Engine, Hooks, Joinable, Kind, QueueEntry, Settings, TaskState};
 use crate::error::TaskPanic;
 use crate::handle::JoinHandle;
 use crate::pool::{Closures, Spawned};
@@ -28,10 +28,10 @@ fn spawn_task(
     pool: &Pool,
     task: impl FnOnce() -> usize + Send + 'static,
 ) -> Arc<dyn Joinable<usize>> {
-    let parcel = Parcel::new(pool, task, Location::caller());
-    let errand = Task::errand(Spawned(Slip::new(&parcel)));
-    assert!(pool.submit(errand, WAIT).is_ok());
-    parcel
+    let task_state = TaskState::new(pool, task, Location::caller());
+    let queued = Task::queued(Spawned(QueueEntry::new(&task_state)));
+    assert!(pool.submit(queued, WAIT).is_ok());
+    task_state
 }
 
 fn pool() -> (Pool, Arc<AtomicUsize>) {
@@ -51,10 +51,10 @@ fn drain(pool: &Pool, completed: u64) {
 fn a_task_is_run_or_cancelled() {
     explore(|| {
         let (pool, ran) = pool();
-        let parcel = spawn(&pool, &ran);
-        let other = Arc::clone(&parcel);
+        let task_state = spawn(&pool, &ran);
+        let other = Arc::clone(&task_state);
         let canceller = thread::spawn(move || other.cancel());
-        let outcome = loom::future::block_on(JoinHandle::new(parcel));
+        let outcome = loom::future::block_on(JoinHandle::new(task_state));
         let cancelled = canceller.join().unwrap();
         let ran = ran.load(Ordering::SeqCst);
         assert_eq!((outcome.is_err(), ran), (cancelled, usize::from(!cancelled)));
@@ -66,14 +66,14 @@ fn a_task_is_run_or_cancelled() {
 fn a_task_is_run_by_its_worker_or_by_whoever_joins_it() {
     explore(|| {
         let (pool, ran) = pool();
-        let parcel = spawn(&pool, &ran);
-        let other = Arc::clone(&parcel);
+        let task_state = spawn(&pool, &ran);
+        let other = Arc::clone(&task_state);
         let host = Engine::new(settings(1, 8), Closures);
         let joiner = thread::spawn(move || {
             let _inside = enter(&host, Kind::Thread);
             other.run_here()
         });
-        let outcome = loom::future::block_on(JoinHandle::new(parcel));
+        let outcome = loom::future::block_on(JoinHandle::new(task_state));
         assert_eq!((outcome.unwrap(), ran.load(Ordering::SeqCst)), (0, 1));
         joiner.join().unwrap();
         drain(&pool, 1);
@@ -84,12 +84,12 @@ fn a_task_is_run_by_its_worker_or_by_whoever_joins_it() {
 fn a_task_is_discarded_or_cancelled_once() {
     explore(|| {
         let (pool, ran) = pool();
-        let parcel = spawn(&pool, &ran);
-        let other = Arc::clone(&parcel);
+        let task_state = spawn(&pool, &ran);
+        let other = Arc::clone(&task_state);
         let canceller = thread::spawn(move || other.cancel());
         let discarded = pool.discard();
         let cancelled = canceller.join().unwrap();
-        let outcome = loom::future::block_on(JoinHandle::new(parcel));
+        let outcome = loom::future::block_on(JoinHandle::new(task_state));
         let ran = ran.load(Ordering::SeqCst);
         assert_eq!(discarded + usize::from(cancelled) + ran, 1);
         assert_eq!(outcome.is_ok(), ran == 1);
@@ -101,8 +101,8 @@ fn a_task_is_discarded_or_cancelled_once() {
 fn when_the_outcome_shows_the_task_is_counted() {
     explore(|| {
         let (pool, ran) = pool();
-        let parcel = spawn(&pool, &ran);
-        loom::future::block_on(JoinHandle::new(parcel)).unwrap();
+        let task_state = spawn(&pool, &ran);
+        loom::future::block_on(JoinHandle::new(task_state)).unwrap();
         assert_eq!(pool.stats().completed, 1);
         drain(&pool, 1);
     });

@@ -10,7 +10,7 @@ use loom::sync::atomic::{AtomicUsize, Ordering};
 
 use super::{WAIT, explore, explore_up_to, settings};
 use crate::engine::task::closure::Task;
-use crate::engine::{Ended, Engine, Hooks, Parcel, Settings, Slip};
+use crate::engine::{Ended, Engine, Hooks, QueueEntry, Settings, TaskState};
 use crate::handle::JoinHandle;
 use crate::pool::{Closures, Spawned};
 
@@ -56,9 +56,9 @@ fn spawn<T: Send + 'static>(
     pool: &Pool,
     task: impl FnOnce() -> T + Send + 'static,
 ) -> JoinHandle<T> {
-    let parcel = Parcel::new(pool, task, Location::caller());
-    assert!(pool.submit(Task::errand(Spawned(Slip::new(&parcel))), WAIT).is_ok());
-    JoinHandle::new(parcel)
+    let task_state = TaskState::new(pool, task, Location::caller());
+    assert!(pool.submit(Task::queued(Spawned(QueueEntry::new(&task_state))), WAIT).is_ok());
+    JoinHandle::new(task_state)
 }
 
 fn submit(pool: &Pool, task: impl FnOnce() + Send + 'static) {

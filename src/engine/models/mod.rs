@@ -14,8 +14,8 @@ use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::sync::{Condvar, Mutex};
 use loom::thread;
 
-use crate::engine::queue::lane::{Claim, Lane};
-use crate::engine::queue::line::Line;
+use crate::engine::queue::fast_path::{Claim, FastPath};
+use crate::engine::queue::line::Queue;
 use crate::engine::sync::now;
 use crate::engine::{
     Counts, End, Ended, Engine, Hooks, MAX_WORKERS, NoStart, Patience, Settings, ThreadWork, Work,
@@ -68,7 +68,7 @@ impl Work for Arc<Count> {
         true
     }
 
-    fn is_ghost(_: &usize) -> bool {
+    fn is_tombstone(_: &usize) -> bool {
         false
     }
 
@@ -144,25 +144,25 @@ fn explore_up_to(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
 #[test]
 fn a_ticket_is_taken_once_or_sealed() {
     explore(|| {
-        let lane = Arc::new(Lane::new());
-        lane.publish(2);
-        lane.open();
+        let fast_path = Arc::new(FastPath::new());
+        fast_path.publish(2);
+        fast_path.open();
         let claims: Vec<_> = (0..2)
             .map(|_| {
-                let lane = Arc::clone(&lane);
-                thread::spawn(move || match lane.claim(0, &mut 0, false) {
+                let fast_path = Arc::clone(&fast_path);
+                thread::spawn(move || match fast_path.claim(0, &mut 0, false) {
                     Claim::Cell(cell) => {
-                        let ended = lane.end();
+                        let ended = fast_path.end();
                         (Some(cell), ended)
                     }
                     _ => (None, false),
                 })
             })
             .collect();
-        lane.seal();
-        let sealed = lane.tally();
+        fast_path.seal();
+        let sealed = fast_path.tally();
         let taken: Vec<_> = claims.into_iter().map(|claim| claim.join().unwrap()).collect();
-        assert_eq!(lane.tally(), sealed, "after the seal nothing changes without the lock");
+        assert_eq!(fast_path.tally(), sealed, "after the seal nothing changes without the lock");
         let mut cells: Vec<_> = taken.iter().filter_map(|(cell, _)| *cell).collect();
         cells.sort_unstable();
         assert_eq!(cells, (0..2 - sealed.queued(2)).collect::<Vec<_>>());
@@ -174,25 +174,25 @@ fn a_ticket_is_taken_once_or_sealed() {
 #[test]
 fn a_block_is_not_used_again_while_somebody_reads_it() {
     explore(|| {
-        let lane = crate::engine::sync::Arc::new(Lane::new());
-        let mut line = Line::new(crate::engine::sync::Arc::clone(&lane));
-        line.push(1);
-        line.push(2);
-        let (first, mut stretch) = line.open().unwrap();
+        let fast_path = crate::engine::sync::Arc::new(FastPath::new());
+        let mut queue = Queue::new(crate::engine::sync::Arc::clone(&fast_path));
+        queue.push(1);
+        queue.push(2);
+        let (first, mut claimed) = queue.open().unwrap();
         let worker = thread::spawn(move || {
-            let second = stretch.next(&lane, true).ok();
-            (second, stretch)
+            let second = claimed.next(&fast_path, true).ok();
+            (second, claimed)
         });
         // This thread has the lock: it takes the rest, and fills the blocks anew.
-        let rest = line.take_all();
-        assert!(line.open().is_none(), "nothing is left, and the spent block is let go");
-        line.push(3);
-        line.push(4);
-        let (second, stretch) = worker.join().unwrap();
-        line.give_back(stretch);
+        let rest = queue.take_all();
+        assert!(queue.open().is_none(), "nothing is left, and the spent block is let go");
+        queue.push(3);
+        queue.push(4);
+        let (second, claimed) = worker.join().unwrap();
+        queue.give_back(claimed);
         let mut all = vec![first];
         all.extend(second.into_iter().chain(rest));
-        all.extend(line.take_all());
+        all.extend(queue.take_all());
         assert_eq!(all, [1, 2, 3, 4]);
     });
 }
@@ -276,7 +276,7 @@ fn waiting_submitters_get_the_freed_places() {
 }
 
 #[test]
-fn a_parked_submitter_gets_a_place_that_is_freed_on_the_lane() {
+fn a_parked_submitter_gets_a_place_that_is_freed_on_the_fast_path() {
     explore(|| {
         let (engine, count) = engine(settings(1, 1));
         engine.submit(1, WAIT).unwrap();

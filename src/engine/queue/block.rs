@@ -1,14 +1,14 @@
-//! A block of the line: a few cells in a row, each filled once and emptied once.
+//! A block of the queue: a few cells in a row, each filled once and emptied once.
 //!
-//! The only unsafe code of the line. A block does not know which of its cells are full: the line
+//! The only unsafe code of the queue. A block does not know which of its cells are full: the queue
 //! counts tickets, and a ticket gives the right to one cell. See [`Block::fill`] and
-//! [`Block::empty`] for the two duties that follow.
+//! [`Block::empty`] for the two states that follow.
 
 use std::mem::MaybeUninit;
 
 use crate::engine::sync::{Arc, Place};
 
-/// How many cells a block has. A worker on the lane asks the lock for its next block once per so
+/// How many cells a block has. A worker on the fast path asks the lock for its next block once per so
 /// many tasks; models use the smallest number that has a next cell.
 pub(crate) const CELLS: usize = if cfg!(loom) { 2 } else { 256 };
 
@@ -21,7 +21,7 @@ pub(crate) struct Block<J> {
     cells: [Place<MaybeUninit<J>>; CELLS],
 }
 
-/// Blocks that somebody has made for a line.
+/// Blocks that somebody has made for a queue.
 pub(crate) type Blocks<J> = Vec<Arc<Block<J>>>;
 
 // SAFETY: a job is moved in by one thread and out by another, so it must be `Send`. Nobody ever

@@ -1,21 +1,21 @@
-//! The line: tasks in the order they were accepted, in blocks that are used again.
+//! The queue: tasks in the order they were accepted, in blocks that are used again.
 //!
-//! A task's ticket is its number in the line. The tickets `base..` of the first block, and so on
-//! block after block, say where it stands; how many have been taken is counted in the [`Lane`].
+//! A task's ticket is its number in the queue. The tickets `base..` of the first block, and so on
+//! block after block, say where it stands; how many have been taken is counted in the [`FastPath`].
 
 use std::collections::VecDeque;
 
 use crate::engine::queue::block::{Block, Blocks, CELLS};
-use crate::engine::queue::lane::{Claim, Lane, Tally};
+use crate::engine::queue::fast_path::{Claim, FastPath, Tally};
 use crate::engine::sync::Arc;
 
 /// How many empty blocks are kept for later, at least, and at most if the pool reserved no more.
 const SPARE_BLOCKS: usize = 4;
 const MOST_SPARE_BLOCKS: usize = 16;
 
-/// The part of the line that lives under the lock.
-pub(crate) struct Line<J> {
-    lane: Arc<Lane>,
+/// The part of the queue that lives under the lock.
+pub(crate) struct Queue<J> {
+    fast_path: Arc<FastPath>,
     /// From the block with the next ticket to the one being filled.
     blocks: VecDeque<Arc<Block<J>>>,
     /// The ticket of the first cell of the first block.
@@ -25,17 +25,17 @@ pub(crate) struct Line<J> {
     spare_limit: usize,
 }
 
-/// What a worker on the lane holds: a block whose cells it may claim.
-pub(crate) struct Stretch<J> {
+/// What a worker on the fast path holds: a block whose cells it may claim.
+pub(crate) struct ClaimedBlock<J> {
     block: Arc<Block<J>>,
     base: u64,
     filled: usize,
 }
 
-impl<J> Line<J> {
-    pub(crate) fn new(lane: Arc<Lane>) -> Self {
-        Line {
-            lane,
+impl<J> Queue<J> {
+    pub(crate) fn new(fast_path: Arc<FastPath>) -> Self {
+        Queue {
+            fast_path,
             blocks: VecDeque::new(),
             base: 0,
             published: 0,
@@ -82,7 +82,7 @@ impl<J> Line<J> {
     }
 
     pub(crate) fn tally(&self) -> Tally {
-        self.lane.tally()
+        self.fast_path.tally()
     }
 
     pub(crate) fn queued(&self) -> usize {
@@ -99,10 +99,10 @@ impl<J> Line<J> {
         // when all its cells have been emptied. Nobody touches the cell before `publish`.
         unsafe { self.blocks[block].fill(cell, job) };
         self.published += 1;
-        self.lane.publish(self.published);
+        self.fast_path.publish(self.published);
     }
 
-    /// Takes the first task of the line. Seals the lane.
+    /// Takes the first task of the queue. Seals the fast path.
     pub(crate) fn pop(&mut self) -> Option<J> {
         let job = self.take_sealed(true)?;
         self.drop_spent();
@@ -111,39 +111,39 @@ impl<J> Line<J> {
 
     /// How many tasks drivers run.
     pub(crate) fn driven(&self) -> usize {
-        self.lane.driven()
+        self.fast_path.driven()
     }
 
-    #[cfg(any(feature = "tokio", all(test, loom)))]
+    #[cfg(any(feature = "tokio", test))]
     pub(crate) fn begin_driven(&self, tasks: usize) {
-        self.lane.begin_driven(tasks);
+        self.fast_path.begin_driven(tasks);
     }
 
     pub(crate) fn end_driven(&self) {
-        self.lane.end_driven();
+        self.fast_path.end_driven();
     }
 
-    #[cfg(any(feature = "tokio", all(test, loom)))]
-    /// Takes up to `most` tasks, which are counted elsewhere. Seals the lane.
+    #[cfg(any(feature = "tokio", test))]
+    /// Takes up to `most` tasks, which are counted elsewhere. Seals the fast path.
     pub(crate) fn pop_some(&mut self, most: usize, into: &mut Vec<J>) {
         into.extend((0..most).map_while(|_| self.take_sealed(false)));
         self.drop_spent();
     }
 
-    #[cfg(any(feature = "tokio", all(test, loom)))]
-    /// Counts so many tasks as accepted and taken, which do not stand in the line, because nobody does. Seals
-    /// the lane. Only where nobody holds a stretch.
+    #[cfg(any(feature = "tokio", test))]
+    /// Counts so many tasks as accepted and taken, which do not stand in the queue, because nobody does. Seals
+    /// the fast path. Only where nobody holds a stretch.
     pub(crate) fn pass(&mut self, tasks: usize) {
-        self.lane.seal();
+        self.fast_path.seal();
         debug_assert_eq!(self.queued(), 0, "nobody is passed by");
         self.published += tasks as u64;
-        self.lane.publish(self.published);
-        self.lane.take(tasks as u64, false);
+        self.fast_path.publish(self.published);
+        self.fast_path.take(tasks as u64, false);
         // All cells of all blocks are empty, so the first one can be used from its beginning.
         self.base = self.published;
     }
 
-    /// Takes everything that stands in the line. Seals the lane.
+    /// Takes everything that stands in the queue. Seals the fast path.
     pub(crate) fn take_all(&mut self) -> Vec<J> {
         let mut jobs = Vec::with_capacity(self.queued());
         while let Some(job) = self.take_sealed(false) {
@@ -153,51 +153,51 @@ impl<J> Line<J> {
         jobs
     }
 
-    /// Opens the lane, takes the first task and gives out the block that it was in.
-    pub(crate) fn open(&mut self) -> Option<(J, Stretch<J>)> {
+    /// Opens the fast path, takes the first task and gives out the block that it was in.
+    pub(crate) fn open(&mut self) -> Option<(J, ClaimedBlock<J>)> {
         self.drop_spent();
         let block = Arc::clone(self.blocks.front()?);
-        self.lane.open();
-        let mut stretch = Stretch { block, base: self.base, filled: 0 };
-        match stretch.next(&self.lane, false) {
-            Ok(job) => Some((job, stretch)),
+        self.fast_path.open();
+        let mut claimed = ClaimedBlock { block, base: self.base, filled: 0 };
+        match claimed.next(&self.fast_path, false) {
+            Ok(job) => Some((job, claimed)),
             Err(_) => {
-                self.give_back(stretch);
+                self.give_back(claimed);
                 None
             }
         }
     }
 
     pub(crate) fn seal(&self) {
-        self.lane.seal();
+        self.fast_path.seal();
     }
 
-    /// Tells workers on the lane whether somebody waits for them to be through.
+    /// Tells workers on the fast path whether somebody waits for them to be through.
     pub(crate) fn hurry(&self, hurry: bool) {
-        self.lane.set_hurry(hurry);
+        self.fast_path.set_hurry(hurry);
     }
 
     /// Counts a task as ended.
     pub(crate) fn end(&self) {
-        self.lane.end_locked();
+        self.fast_path.end_locked();
     }
 
-    /// Takes back what [`Line::open`] gave out.
-    pub(crate) fn give_back(&mut self, stretch: Stretch<J>) {
+    /// Takes back what [`Queue::open`] gave out.
+    pub(crate) fn give_back(&mut self, claimed: ClaimedBlock<J>) {
         self.drop_spent();
-        self.keep(stretch.block);
+        self.keep(claimed.block);
     }
 
     fn take_sealed(&mut self, begin: bool) -> Option<J> {
-        self.lane.seal();
+        self.fast_path.seal();
         let queued = self.queued();
         if queued == 0 {
             return None;
         }
         let place = self.published - self.base - queued as u64;
         let (block, cell) = (place as usize / CELLS, place as usize % CELLS);
-        self.lane.take(1, begin);
-        // SAFETY: the lane is sealed, so the tickets from `published - queued` on are ours to give
+        self.fast_path.take(1, begin);
+        // SAFETY: the fast path is sealed, so the tickets from `published - queued` on are ours to give
         // out, and the count taken just now keeps everybody else off this one. It was filled
         // under the lock that we hold.
         Some(unsafe { self.blocks[block].empty(cell) })
@@ -228,16 +228,16 @@ impl<J> Line<J> {
     }
 }
 
-impl<J> Drop for Line<J> {
+impl<J> Drop for Queue<J> {
     fn drop(&mut self) {
         drop(self.take_all());
     }
 }
 
-impl<J> Stretch<J> {
-    /// Takes the next task off the lane; `ending` as in [`Lane::claim`].
-    pub(crate) fn next(&mut self, lane: &Lane, ending: bool) -> Result<J, Claim> {
-        match lane.claim(self.base, &mut self.filled, ending) {
+impl<J> ClaimedBlock<J> {
+    /// Takes the next task off the fast path; `ending` as in [`FastPath::claim`].
+    pub(crate) fn next(&mut self, fast_path: &FastPath, ending: bool) -> Result<J, Claim> {
+        match fast_path.claim(self.base, &mut self.filled, ending) {
             // SAFETY: the claim gave this cell to us alone, and it lies below `filled`, which was
             // read from `published` with Acquire. The block is not used again while we hold it.
             Claim::Cell(cell) => Ok(unsafe { self.block.empty(cell) }),
@@ -250,108 +250,108 @@ impl<J> Stretch<J> {
 mod tests {
     use super::*;
 
-    fn line<J>(jobs: impl IntoIterator<Item = J>) -> Line<J> {
-        let mut line = Line::new(Arc::new(Lane::new()));
-        jobs.into_iter().for_each(|job| line.push(job));
-        line
+    fn queue_of<J>(jobs: impl IntoIterator<Item = J>) -> Queue<J> {
+        let mut queue = Queue::new(Arc::new(FastPath::new()));
+        jobs.into_iter().for_each(|job| queue.push(job));
+        queue
     }
 
     #[test]
     fn tasks_come_in_their_order_over_many_blocks() {
-        let mut line = line(0..CELLS / 2);
+        let mut queue = queue_of(0..CELLS / 2);
         for next in 0..3 * CELLS {
-            line.push(next + CELLS / 2);
-            assert_eq!(line.pop(), Some(next));
-            line.end();
+            queue.push(next + CELLS / 2);
+            assert_eq!(queue.pop(), Some(next));
+            queue.end();
         }
         let mut some = Vec::new();
-        line.pop_some(2, &mut some);
+        queue.pop_some(2, &mut some);
         assert_eq!(some, [3 * CELLS, 3 * CELLS + 1]);
-        assert_eq!(line.take_all().len(), CELLS / 2 - 2);
-        assert!(line.pop().is_none());
+        assert_eq!(queue.take_all().len(), CELLS / 2 - 2);
+        assert!(queue.pop().is_none());
     }
 
     #[test]
     fn tasks_pass_an_empty_line_and_are_counted_there() {
-        let mut line = line(0..CELLS + 2);
+        let mut queue = queue_of(0..CELLS + 2);
         for (passed, left) in [(1, 0), (3 * CELLS, 5), (0, 0), (CELLS - 1, 2 * CELLS)] {
-            let before = line.published();
-            line.take_all();
-            line.pass(passed);
-            assert_eq!((line.published() - before, line.queued()), (passed as u64, 0));
-            assert!(line.pop().is_none() && line.tally().is_sealed());
-            (0..left).for_each(|job| line.push(job));
-            assert_eq!(line.take_all(), (0..left).collect::<Vec<_>>());
+            let before = queue.published();
+            queue.take_all();
+            queue.pass(passed);
+            assert_eq!((queue.published() - before, queue.queued()), (passed as u64, 0));
+            assert!(queue.pop().is_none() && queue.tally().is_sealed());
+            (0..left).for_each(|job| queue.push(job));
+            assert_eq!(queue.take_all(), (0..left).collect::<Vec<_>>());
         }
     }
 
     #[test]
     fn a_block_is_let_go_when_the_last_of_its_tasks_is_taken() {
-        let mut line = line(0..2 * CELLS + 1);
+        let mut queue = queue_of(0..2 * CELLS + 1);
         for next in 0..2 * CELLS {
             let mut taken = Vec::new();
-            line.pop_some(1, &mut taken);
+            queue.pop_some(1, &mut taken);
             assert_eq!(taken, [next]);
         }
-        assert_eq!((line.blocks.len(), line.spare.len()), (1, 2));
+        assert_eq!((queue.blocks.len(), queue.spare.len()), (1, 2));
     }
 
     #[test]
     fn a_few_empty_blocks_are_kept() {
-        let mut line = line(0..(SPARE_BLOCKS + 2) * CELLS);
-        assert_eq!(line.take_all().len(), (SPARE_BLOCKS + 2) * CELLS);
-        assert_eq!(line.spare.len(), SPARE_BLOCKS);
+        let mut queue = queue_of(0..(SPARE_BLOCKS + 2) * CELLS);
+        assert_eq!(queue.take_all().len(), (SPARE_BLOCKS + 2) * CELLS);
+        assert_eq!(queue.spare.len(), SPARE_BLOCKS);
     }
 
     #[test]
     fn blocks_that_were_prepared_are_used_and_the_surplus_is_let_go() {
-        let mut line = line([]);
-        line.add_spare((0..SPARE_BLOCKS + 3).map(|_| Block::on_pages()).collect());
-        (0..2 * CELLS).for_each(|job| line.push(job));
-        assert_eq!(line.spare(), SPARE_BLOCKS + 1);
-        line.drop_surplus();
-        assert_eq!(line.spare(), SPARE_BLOCKS);
-        assert_eq!(line.take_all(), (0..2 * CELLS).collect::<Vec<_>>());
+        let mut queue = queue_of([]);
+        queue.add_spare((0..SPARE_BLOCKS + 3).map(|_| Block::on_pages()).collect());
+        (0..2 * CELLS).for_each(|job| queue.push(job));
+        assert_eq!(queue.spare(), SPARE_BLOCKS + 1);
+        queue.drop_surplus();
+        assert_eq!(queue.spare(), SPARE_BLOCKS);
+        assert_eq!(queue.take_all(), (0..2 * CELLS).collect::<Vec<_>>());
     }
 
     #[test]
     fn as_many_empty_blocks_are_kept_as_a_full_queue_needs_within_bounds() {
-        let kept = |queue| {
-            let mut line = line(0..(MOST_SPARE_BLOCKS + 2) * CELLS);
-            line.keep_room(queue);
-            line.take_all();
-            line.spare.len()
+        let kept = |bound| {
+            let mut queue = queue_of(0..(MOST_SPARE_BLOCKS + 2) * CELLS);
+            queue.keep_room(bound);
+            queue.take_all();
+            queue.spare.len()
         };
         assert_eq!((kept(0), kept(4 * CELLS), kept(usize::MAX)), (4, 5, 16));
     }
 
     #[test]
     fn what_is_reserved_is_there_and_kept() {
-        let mut line = line([0]);
-        line.reserve(10 * CELLS);
-        assert_eq!((line.blocks.len(), line.spare.len()), (1, 10));
-        (0..11 * CELLS).for_each(|job| line.push(job));
-        line.take_all();
-        assert_eq!(line.spare.len(), 11);
+        let mut queue = queue_of([0]);
+        queue.reserve(10 * CELLS);
+        assert_eq!((queue.blocks.len(), queue.spare.len()), (1, 10));
+        (0..11 * CELLS).for_each(|job| queue.push(job));
+        queue.take_all();
+        assert_eq!(queue.spare.len(), 11);
     }
 
     #[test]
     fn a_block_is_used_again_only_when_nobody_holds_it() {
-        let mut line = line(0..CELLS);
-        let Some((0, stretch)) = line.open() else { panic!("there was a task") };
-        assert!(!line.tally().is_sealed());
-        line.seal();
-        assert!(line.tally().is_sealed());
-        assert_eq!(line.take_all().len(), CELLS - 1);
-        assert!(line.spare.is_empty());
-        line.give_back(stretch);
-        assert_eq!(line.spare.len(), 1);
+        let mut queue = queue_of(0..CELLS);
+        let Some((0, claimed)) = queue.open() else { panic!("there was a task") };
+        assert!(!queue.tally().is_sealed());
+        queue.seal();
+        assert!(queue.tally().is_sealed());
+        assert_eq!(queue.take_all().len(), CELLS - 1);
+        assert!(queue.spare.is_empty());
+        queue.give_back(claimed);
+        assert_eq!(queue.spare.len(), 1);
     }
 
     #[test]
     fn what_stands_in_the_line_is_dropped_with_it() {
         let token = Arc::new(());
-        drop(line((0..3).map(|_| Arc::clone(&token))));
+        drop(queue_of((0..3).map(|_| Arc::clone(&token))));
         assert_eq!(Arc::strong_count(&token), 1);
     }
 }

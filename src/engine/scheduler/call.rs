@@ -1,116 +1,118 @@
-//! Calling workers: who is woken or started for the tasks in the line.
+//! Calling workers: who is woken or started for the tasks in the queue.
 
 use std::time::Duration;
 
-use crate::engine::queue::lane::Tally;
-use crate::engine::scheduler::crew::{Acts, Crew, Hands};
-use crate::engine::scheduler::roster::Duty;
+use crate::engine::queue::fast_path::Tally;
+use crate::engine::scheduler::core::{Actions, Scheduler, WorkerKind};
+use crate::engine::scheduler::worker_table::WorkerState;
 use crate::engine::sync::now;
 
-/// After a thread could not be started, the crew works with those it has for so long.
+/// After a thread could not be started, the scheduler works with those it has for so long.
 pub(crate) const START_PAUSE: Duration = Duration::from_millis(10);
 
-impl<J> Crew<J> {
-    /// Calls a worker if the tasks in the line need one: the most recently idle, or a new one.
-    pub(crate) fn call_for_help(&mut self, acts: &mut Acts) {
-        let tally = self.line.tally();
-        let queued = tally.queued(self.line.published());
+impl<J> Scheduler<J> {
+    /// Calls a worker if the tasks in the queue need one: the most recently idle, or a new one.
+    pub(crate) fn call_for_help(&mut self, actions: &mut Actions) {
+        let tally = self.queue.tally();
+        let queued = tally.queued(self.queue.published());
         if queued == 0 {
             return;
         }
-        self.grow_by_load(acts);
+        self.grow_by_load(actions);
         if !self.can_call() {
             // Nothing changes that by itself, except time if a start has failed, the load, and a driver's task
             // that ends.
-            let lasts = self.limits.hands == Hands::Threads || self.free_places() > 0;
-            self.roster.quiet = lasts && self.no_start_before.is_none() && !self.may_grow();
+            let lasts = self.limits.worker_kind == WorkerKind::Threads || self.free_places() > 0;
+            self.worker_table.quiet = lasts && self.no_start_before.is_none() && !self.may_grow();
             return;
         }
         // Workers that run short tasks take the next one in no time. A worker that is up, or one that
         // looks every now and then, notices if they do not.
-        let at_work = self.roster.count(Duty::Engaged) > 0;
-        let watched = self.roster.alert() > 0 || (at_work && self.roster.dozer().is_some());
-        if self.pace.is_short() && watched {
-            self.roster.quiet = true;
+        let at_work = self.worker_table.count(WorkerState::Engaged) > 0;
+        let watched =
+            self.worker_table.alert() > 0 || (at_work && self.worker_table.monitor().is_some());
+        if self.task_times.is_short() && watched {
+            self.worker_table.quiet = true;
             return;
         }
-        // One driver is enough, and there is a lookout in case it is not.
+        // One driver is enough, and there is a watchdog in case it is not.
         if self.one_drives && self.on_their_way() > 0 {
-            self.roster.quiet = true;
+            self.worker_table.quiet = true;
             return;
         }
         if queued <= self.alert(tally) {
             return;
         }
-        self.call(acts);
+        self.call(actions);
     }
 
-    /// Calls as many workers as the line has tasks.
-    pub(crate) fn call_all_needed(&mut self, acts: &mut Acts) {
-        self.grow_by_load(acts);
+    /// Calls as many workers as the queue has tasks.
+    pub(crate) fn call_all_needed(&mut self, actions: &mut Actions) {
+        self.grow_by_load(actions);
         loop {
-            let tally = self.line.tally();
-            let queued = tally.queued(self.line.published());
+            let tally = self.queue.tally();
+            let queued = tally.queued(self.queue.published());
             if queued <= self.alert(tally) || !self.can_call() {
                 return;
             }
-            self.call(acts);
+            self.call(actions);
         }
     }
 
     /// How many workers will take the next task without being called: those on their way, those
-    /// that look around, and those on the lane that are between two tasks. The tally is the one by
+    /// that look around, and those on the fast path that are between two tasks. The tally is the one by
     /// which the tasks were counted: in another look, such a task would be running already.
     fn alert(&self, tally: Tally) -> usize {
-        if self.limits.hands != Hands::Threads {
+        if self.limits.worker_kind != WorkerKind::Threads {
             // A driver takes as many tasks as there are.
-            return if self.roster.alert() > 0 { usize::MAX } else { 0 };
+            return if self.worker_table.alert() > 0 { usize::MAX } else { 0 };
         }
         let at_work = tally.busy() + self.claimed();
-        let between = self.roster.count(Duty::Engaged).saturating_sub(at_work);
-        self.roster.alert() + between
+        let between = self.worker_table.count(WorkerState::Engaged).saturating_sub(at_work);
+        self.worker_table.alert() + between
     }
 
-    /// How many tasks stand in the line for which no worker is on its way.
+    /// How many tasks stand in the queue for which no worker is on its way.
     pub(crate) fn uncovered(&self) -> usize {
-        let tally = self.line.tally();
-        tally.queued(self.line.published()).saturating_sub(self.alert(tally))
+        let tally = self.queue.tally();
+        tally.queued(self.queue.published()).saturating_sub(self.alert(tally))
     }
 
     fn can_call(&mut self) -> bool {
         let free = self.free_places();
-        let has_place = match self.limits.hands {
-            Hands::Threads => free > self.roster.alert(),
-            Hands::Drivers(_) => free > 0,
+        let has_place = match self.limits.worker_kind {
+            WorkerKind::Threads => free > self.worker_table.alert(),
+            WorkerKind::Drivers(_) => free > 0,
         };
         // By load, workers are started a step at a time.
         let may_start = self.limits.growth.is_none();
-        has_place && (self.roster.count(Duty::Idle) > 0 || (may_start && self.can_start()))
+        has_place
+            && (self.worker_table.count(WorkerState::Idle) > 0 || (may_start && self.can_start()))
     }
 
     /// Calls a worker for each task that could start in a lent place.
-    pub(crate) fn call_for_awaited(&mut self, acts: &mut Acts) {
-        let wanted = match self.limits.hands {
-            Hands::Threads => self.startable_when_lent(),
+    pub(crate) fn call_for_awaited(&mut self, actions: &mut Actions) {
+        let wanted = match self.limits.worker_kind {
+            WorkerKind::Threads => self.startable_when_lent(),
             // A driver takes as many tasks as there are.
-            Hands::Drivers(_) => self.startable_when_lent().min(1),
+            WorkerKind::Drivers(_) => self.startable_when_lent().min(1),
         };
         for _ in self.on_their_way()..wanted {
-            if self.roster.count(Duty::Idle) == 0 && !self.can_start() {
+            if self.worker_table.count(WorkerState::Idle) == 0 && !self.can_start() {
                 return;
             }
-            self.call(acts);
+            self.call(actions);
         }
     }
 
     /// Workers that will look for a task without being called. One driver is enough if a watchdog watches it.
     fn on_their_way(&self) -> usize {
-        let driver = self.one_drives && self.roster.count(Duty::Engaged) > 0;
-        self.roster.alert() + usize::from(driver)
+        let driver = self.one_drives && self.worker_table.count(WorkerState::Engaged) > 0;
+        self.worker_table.alert() + usize::from(driver)
     }
 
     pub(crate) fn can_start(&mut self) -> bool {
-        if self.roster.workers() >= self.most_workers() {
+        if self.worker_table.workers() >= self.most_workers() {
             return false;
         }
         if self.no_start_before.is_some_and(|time| now() < time) {
@@ -120,35 +122,35 @@ impl<J> Crew<J> {
         true
     }
 
-    fn call(&mut self, acts: &mut Acts) {
-        match self.roster.call_newest() {
-            Some(waker) => acts.call.push(waker),
-            None => acts.start.push(self.roster.add(Duty::Starting)),
+    fn call(&mut self, actions: &mut Actions) {
+        match self.worker_table.call_newest() {
+            Some(waker) => actions.call.push(waker),
+            None => actions.start.push(self.worker_table.add(WorkerState::Starting)),
         }
     }
 
     /// A thread could not be started for this place.
-    pub(crate) fn could_not_start(&mut self, index: usize, acts: &mut Acts) {
-        self.roster.remove(index);
+    pub(crate) fn could_not_start(&mut self, index: usize, actions: &mut Actions) {
+        self.worker_table.remove(index);
         self.gate.shut();
         self.no_start_before = now().checked_add(START_PAUSE);
-        self.call_last_to_go(acts);
-        self.serve_waiters(acts);
+        self.call_last_to_go(actions);
+        self.serve_waiters(actions);
     }
 
     /// Calls idle workers to leave that were there for lent places.
-    pub(crate) fn call_surplus(&mut self, acts: &mut Acts) {
-        let workers = self.roster.workers() - self.roster.count(Duty::Leaving);
+    pub(crate) fn call_surplus(&mut self, actions: &mut Actions) {
+        let workers = self.worker_table.workers() - self.worker_table.count(WorkerState::Leaving);
         let surplus = workers.saturating_sub(self.most_workers());
-        acts.call.extend((0..surplus).map_while(|_| self.roster.call_oldest()));
+        actions.call.extend((0..surplus).map_while(|_| self.worker_table.call_oldest()));
     }
 
     /// In a closed pool a worker is idle only because others work off what is left, or because
-    /// somebody relies on it: see [`Crew::can_spare_one`]. When that is over it is called once
+    /// somebody relies on it: see [`Scheduler::can_spare_one`]. When that is over it is called once
     /// more, to go. It calls the next.
-    pub(crate) fn call_last_to_go(&mut self, acts: &mut Acts) {
-        if self.is_closed() && self.line.queued() == 0 && self.can_spare_one() {
-            acts.call.extend(self.roster.call_newest());
+    pub(crate) fn call_last_to_go(&mut self, actions: &mut Actions) {
+        if self.is_closed() && self.queue.queued() == 0 && self.can_spare_one() {
+            actions.call.extend(self.worker_table.call_newest());
         }
     }
 }

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::sync::Weak;
 
 #[cfg(feature = "tokio")]
-use crate::engine::scheduler::crew::CloseListener;
-use crate::engine::scheduler::crew::{Acts, Crew, Hands, Phase};
-use crate::engine::scheduler::roster::Duty;
+use crate::engine::scheduler::core::CloseListener;
+use crate::engine::scheduler::core::{Actions, Phase, Scheduler, WorkerKind};
+use crate::engine::scheduler::worker_table::WorkerState;
 use crate::engine::sync::MutexGuard;
 use crate::engine::task::run::contain;
 #[cfg(feature = "tokio")]
@@ -22,34 +22,34 @@ use crate::stats::Stats;
 
 pub(crate) use self::waiting::Ended;
 
-impl<J> Crew<J> {
-    pub(in crate::engine) fn close(&mut self, phase: Phase, acts: &mut Acts) {
+impl<J> Scheduler<J> {
+    pub(in crate::engine) fn close(&mut self, phase: Phase, actions: &mut Actions) {
         self.phase = phase;
         self.gate.shut();
-        self.dismiss_waiters(acts);
-        acts.tell_closed.extend(self.close_listeners.iter().cloned());
-        while let Some(waker) = self.roster.call_newest() {
-            acts.call.push(waker);
+        self.dismiss_waiters(actions);
+        actions.tell_closed.extend(self.close_listeners.iter().cloned());
+        while let Some(waker) = self.worker_table.call_newest() {
+            actions.call.push(waker);
         }
-        self.serve_waiters(acts);
+        self.serve_waiters(actions);
     }
 
     /// The queued tasks, if no worker will ever take them because the runtime of the drivers is gone.
     #[must_use]
     pub(crate) fn abandon(&mut self) -> Vec<J> {
-        let lost = self.limits.hands != Hands::Threads && self.is_closed();
-        if lost && self.roster.workers() == 0 { self.line.take_all() } else { Vec::new() }
+        let lost = self.limits.worker_kind != WorkerKind::Threads && self.is_closed();
+        if lost && self.worker_table.workers() == 0 { self.queue.take_all() } else { Vec::new() }
     }
 
-    fn resize(&mut self, capacity: usize, acts: &mut Acts) {
+    fn resize(&mut self, capacity: usize, actions: &mut Actions) {
         self.limits.capacity = capacity;
         self.gate.shut();
-        self.roster.quiet = false;
+        self.worker_table.quiet = false;
         // Those that were called before this will find out by themselves that they are too many.
-        self.call_surplus(acts);
-        self.serve_waiters(acts);
-        self.call_all_needed(acts);
-        self.call_for_awaited(acts);
+        self.call_surplus(actions);
+        self.serve_waiters(actions);
+        self.call_all_needed(actions);
+        self.call_for_awaited(actions);
     }
 }
 
@@ -75,32 +75,35 @@ impl<W: Work> Engine<W> {
     /// Lets at most `capacity` workers work from now on.
     pub(crate) fn resize(self: &Arc<Self>, capacity: usize) {
         let places = self.settings.places(capacity);
-        self.decide(|crew, acts| {
+        self.decide(|scheduler, actions| {
             if self.settings.preallocate {
-                crew.line.reserve(places);
-                crew.roster.reserve(capacity);
+                scheduler.queue.reserve(places);
+                scheduler.worker_table.reserve(capacity);
             }
-            if !crew.is_closed() {
-                self.lane.set_places(places);
+            if !scheduler.is_closed() {
+                self.fast_path.set_places(places);
             }
-            crew.resize(capacity, acts);
+            scheduler.resize(capacity, actions);
         });
     }
 
     /// Starts workers until there are `workers`, as far as the capacity goes.
     pub(crate) fn prestart(self: &Arc<Self>, workers: usize) -> Result<(), NoStart> {
-        let mut crew = self.lock();
-        let missing = workers.min(crew.limits.most_workers()).saturating_sub(crew.roster.workers());
-        if missing == 0 || crew.is_closed() {
+        let mut scheduler = self.lock();
+        let missing = workers
+            .min(scheduler.limits.most_workers())
+            .saturating_sub(scheduler.worker_table.workers());
+        if missing == 0 || scheduler.is_closed() {
             return Ok(());
         }
         let mut missing = missing;
-        if crew.roster.present() == 0 {
-            self.start_first(&mut crew)?;
+        if scheduler.worker_table.present() == 0 {
+            self.start_first(&mut scheduler)?;
             missing -= 1;
         }
-        let places: Vec<usize> = (0..missing).map(|_| crew.roster.add(Duty::Starting)).collect();
-        drop(crew);
+        let places: Vec<usize> =
+            (0..missing).map(|_| scheduler.worker_table.add(WorkerState::Starting)).collect();
+        drop(scheduler);
         let mut outcome = Ok(());
         for index in places {
             // All of them are tried: a place that was not would be waited for in vain.
@@ -114,23 +117,27 @@ impl<W: Work> Engine<W> {
         self.close_as(Phase::Closed);
     }
 
-    #[cfg(any(feature = "tokio", all(test, loom)))]
+    #[cfg(any(feature = "tokio", test))]
     /// The runtime of the drivers has shut down: refuses new tasks for good.
     pub(crate) fn close_for_good(self: &Arc<Self>) {
         self.close_as(Phase::RuntimeGone);
     }
 
     fn close_as(self: &Arc<Self>, phase: Phase) {
-        self.close_crew(self.lock(), phase);
+        self.close_scheduler(self.lock(), phase);
     }
 
-    fn close_crew(self: &Arc<Self>, mut crew: MutexGuard<'_, Crew<W::Job>>, phase: Phase) {
-        let mut acts = Acts::default();
-        let phase = if crew.phase == Phase::RuntimeGone { crew.phase } else { phase };
-        crew.close(phase, &mut acts);
-        self.lane.set_places(0);
-        drop(crew);
-        self.perform(acts);
+    fn close_scheduler(
+        self: &Arc<Self>,
+        mut scheduler: MutexGuard<'_, Scheduler<W::Job>>,
+        phase: Phase,
+    ) {
+        let mut actions = Actions::default();
+        let phase = if scheduler.phase == Phase::RuntimeGone { scheduler.phase } else { phase };
+        scheduler.close(phase, &mut actions);
+        self.fast_path.set_places(0);
+        drop(scheduler);
+        self.perform(actions);
     }
 
     /// Has `listener` told each time that the pool is closed, until the subscription is dropped.
@@ -145,48 +152,48 @@ impl<W: Work> Engine<W> {
 
     /// Drops what has not been started, and says how much that was.
     pub(crate) fn discard(self: &Arc<Self>) -> usize {
-        let (jobs, alive) = self.decide(|crew, acts| {
-            let jobs = crew.line.take_all();
-            let alive = crew.books.discard(jobs.iter().map(W::kill));
-            crew.serve_waiters(acts);
+        let (jobs, alive) = self.decide(|scheduler, actions| {
+            let jobs = scheduler.queue.take_all();
+            let alive = scheduler.accounting.discard(jobs.iter().map(W::kill));
+            scheduler.serve_waiters(actions);
             (jobs, alive)
         });
         jobs.into_iter().for_each(|job| contain(|| drop(job)));
         alive
     }
 
-    /// Drops jobs that were taken out of the line because nobody will ever take them.
+    /// Drops jobs that were taken out of the queue because nobody will ever take them.
     pub(crate) fn drop_lost(
         self: &Arc<Self>,
-        mut crew: MutexGuard<'_, Crew<W::Job>>,
+        mut scheduler: MutexGuard<'_, Scheduler<W::Job>>,
         jobs: Vec<W::Job>,
-        mut acts: Acts,
+        mut actions: Actions,
     ) {
-        crew.books.discard(jobs.iter().map(W::kill));
-        crew.serve_waiters(&mut acts);
-        drop(crew);
-        self.perform(acts);
+        scheduler.accounting.discard(jobs.iter().map(W::kill));
+        scheduler.serve_waiters(&mut actions);
+        drop(scheduler);
+        self.perform(actions);
         jobs.into_iter().for_each(|job| contain(|| drop(job)));
     }
 
     /// Accepts tasks again after all workers have gone.
     pub(crate) fn reopen(self: &Arc<Self>) -> Result<(), ReopenError> {
         let can_start = self.work.check_start();
-        let mut crew = self.lock();
-        if !crew.is_closed() {
+        let mut scheduler = self.lock();
+        if !scheduler.is_closed() {
             return Err(ReopenError::Open);
         }
-        if crew.phase == Phase::RuntimeGone {
+        if scheduler.phase == Phase::RuntimeGone {
             return Err(ReopenError::RuntimeGone);
         }
-        if !crew.has_ended(Ended::Workers) {
-            return Err(ReopenError::StillRunning(crew.still_running()));
+        if !scheduler.has_ended(Ended::Workers) {
+            return Err(ReopenError::StillRunning(scheduler.still_running()));
         }
         can_start?;
-        crew.phase = Phase::Open;
-        self.lane.set_places(self.settings.places(crew.limits.capacity));
-        let minimum = crew.limits.minimum;
-        drop(crew);
+        scheduler.phase = Phase::Open;
+        self.fast_path.set_places(self.settings.places(scheduler.limits.capacity));
+        let minimum = scheduler.limits.minimum;
+        drop(scheduler);
         self.prestart(minimum).map_err(ReopenError::from)
     }
 }
@@ -210,29 +217,34 @@ impl<W: Work> Drop for CloseSubscription<W> {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::engine::queue::lane::Lane;
-    use crate::engine::queue::line::Line;
-    use crate::engine::scheduler::crew::{Hands, Limits};
+    use crate::engine::queue::fast_path::FastPath;
+    use crate::engine::queue::line::Queue;
+    use crate::engine::scheduler::core::{Limits, WorkerKind};
 
-    pub(in crate::engine) fn crew(capacity: usize) -> Crew<u32> {
+    pub(in crate::engine) fn scheduler(capacity: usize) -> Scheduler<u32> {
         let (minimum, queue, lookers, cores, expires) = (0, 8, 1, 2, false);
-        let (hands, growth) = (Hands::Threads, None);
-        let limits = Limits { capacity, minimum, queue, lookers, cores, expires, growth, hands };
-        Crew::new(Line::new(Arc::new(Lane::new())), limits, usize::MAX)
+        let (worker_kind, growth) = (WorkerKind::Threads, None);
+        let limits =
+            Limits { capacity, minimum, queue, lookers, cores, expires, growth, worker_kind };
+        Scheduler::new(Queue::new(Arc::new(FastPath::new())), limits, usize::MAX)
     }
 
     #[test]
     fn a_smaller_capacity_calls_as_many_idle_workers_as_are_too_many() {
-        let mut crew = crew(6);
+        let mut scheduler = scheduler(6);
         for _ in 0..4 {
-            let me = crew.roster.add(Duty::Called);
-            crew.roster.introduce(me, std::task::Waker::noop().clone());
-            crew.roster.push_idle(me);
+            let me = scheduler.worker_table.add(WorkerState::Called);
+            scheduler.worker_table.introduce(me, std::task::Waker::noop().clone());
+            scheduler.worker_table.push_idle(me);
         }
-        crew.roster.add(Duty::Engaged);
-        crew.roster.add(Duty::Leaving);
-        let mut acts = Acts::default();
-        crew.resize(3, &mut acts);
-        assert_eq!((acts.call.len(), acts.start.len()), (2, 0), "five, and the one that goes");
+        scheduler.worker_table.add(WorkerState::Engaged);
+        scheduler.worker_table.add(WorkerState::Leaving);
+        let mut actions = Actions::default();
+        scheduler.resize(3, &mut actions);
+        assert_eq!(
+            (actions.call.len(), actions.start.len()),
+            (2, 0),
+            "five, and the one that goes"
+        );
     }
 }

@@ -5,7 +5,7 @@ mod waiting;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::engine::scheduler::crew::{Acts, Crew};
+use crate::engine::scheduler::core::{Actions, Scheduler};
 use crate::engine::scheduler::gate::Admission;
 use crate::engine::sync::{MutexGuard, thread};
 use crate::engine::task::current::unheard;
@@ -45,47 +45,49 @@ type Back<J> = (Option<J>, Refused);
 /// What came of asking for a place.
 enum Asked<'a, J> {
     /// There is a place, as long as the lock is held.
-    Entered(MutexGuard<'a, Crew<J>>, Option<J>),
+    Entered(MutexGuard<'a, Scheduler<J>>, Option<J>),
     /// There is none, and the waiter has joined the queue for one, with its task.
     Waiting(Arc<Waiter>),
     RunHere(Option<J>),
 }
 
 impl<W: Work> Engine<W> {
-    /// Puts a job into the line, or gives it back with the reason.
+    /// Puts a job into the queue, or gives it back with the reason.
     #[inline]
     pub(crate) fn submit(
         self: &Arc<Self>,
         job: W::Job,
         patience: Patience,
     ) -> Result<(), (W::Job, Refused)> {
-        let crew = self.lock();
-        if crew.is_clear() || (patience.would_wait() && self.is_let_through(&crew, patience)) {
-            self.put(crew, job);
+        let scheduler = self.lock();
+        if scheduler.is_clear()
+            || (patience.would_wait() && self.is_let_through(&scheduler, patience))
+        {
+            self.put(scheduler, job);
             return Ok(());
         }
-        self.submit_slowly(crew, job, patience)
+        self.submit_slowly(scheduler, job, patience)
     }
 
     /// A worker never waits at its own gate: the place it would wait for may be its own. Without a worker, a
     /// task is let through only after the first one has been started.
-    fn is_let_through(&self, crew: &Crew<W::Job>, patience: Patience) -> bool {
+    fn is_let_through(&self, scheduler: &Scheduler<W::Job>, patience: Patience) -> bool {
         let may_not_wait = patience == Patience::Beyond || self.is_inside();
-        may_not_wait && !crew.is_closed() && crew.roster.present() > 0
+        may_not_wait && !scheduler.is_closed() && scheduler.worker_table.present() > 0
     }
 
     #[cold]
     #[inline(never)]
     fn submit_slowly(
         self: &Arc<Self>,
-        crew: MutexGuard<'_, Crew<W::Job>>,
+        scheduler: MutexGuard<'_, Scheduler<W::Job>>,
         job: W::Job,
         patience: Patience,
     ) -> Result<(), (W::Job, Refused)> {
-        let back = match self.ask(crew, Some(job), patience, Waiter::thread) {
-            Ok(Asked::Entered(crew, job)) => {
+        let back = match self.ask(scheduler, Some(job), patience, Waiter::thread) {
+            Ok(Asked::Entered(scheduler, job)) => {
                 if let Some(job) = job {
-                    self.put(crew, job);
+                    self.put(scheduler, job);
                 }
                 return Ok(());
             }
@@ -103,7 +105,7 @@ impl<W: Work> Engine<W> {
     /// Holds a place, now or after a wait.
     pub(crate) fn admit(self: &Arc<Self>, patience: Patience) -> Result<Held<'_, W>, Refused> {
         match self.ask(self.lock(), None, patience, Waiter::thread) {
-            Ok(Asked::Entered(crew, _)) => Ok(self.hold(crew)),
+            Ok(Asked::Entered(scheduler, _)) => Ok(self.hold(scheduler)),
             Ok(Asked::RunHere(_)) => Err(Refused::Full),
             Ok(Asked::Waiting(waiter)) => match self.await_verdict(&waiter, patience) {
                 Ok(()) => Ok(Held { engine: self }),
@@ -113,86 +115,90 @@ impl<W: Work> Engine<W> {
         }
     }
 
-    /// Puts up to `most` more jobs into the line, as many as could run at once. How many that were.
+    /// Puts up to `most` more jobs into the queue, as many as could run at once. How many that were.
     #[cfg(feature = "tokio")]
     pub(crate) fn offer(self: &Arc<Self>, most: usize, mut job: impl FnMut() -> W::Job) -> usize {
         let room = self.lock().room_to_run();
         // A job is made without the lock, so there may be no room for it after all.
         let enters = |_: &usize| {
             let job = job();
-            let crew = self.lock();
-            let enters = crew.room_to_run() > 0;
+            let scheduler = self.lock();
+            let enters = scheduler.room_to_run() > 0;
             if enters {
-                self.put(crew, job);
+                self.put(scheduler, job);
             } else {
-                drop(crew);
+                drop(scheduler);
             }
             enters
         };
         (0..room.min(most)).take_while(enters).count()
     }
 
-    /// Puts a job into the line that was promised a place. If whatever ran the drivers is no more,
+    /// Puts a job into the queue that was promised a place. If whatever ran the drivers is no more,
     /// nobody will take it, so it is dropped.
-    fn put_promised(self: &Arc<Self>, mut crew: MutexGuard<'_, Crew<W::Job>>, job: W::Job) {
-        if crew.roster.workers() > 0 {
-            return self.put(crew, job);
+    fn put_promised(
+        self: &Arc<Self>,
+        mut scheduler: MutexGuard<'_, Scheduler<W::Job>>,
+        job: W::Job,
+    ) {
+        if scheduler.worker_table.workers() > 0 {
+            return self.put(scheduler, job);
         }
-        crew.line.push(job);
-        drop(crew);
+        scheduler.queue.push(job);
+        drop(scheduler);
         self.discard();
     }
 
-    /// Puts a job into the line, for which there is a place, and calls a worker if need be.
+    /// Puts a job into the queue, for which there is a place, and calls a worker if need be.
     #[inline]
-    fn put(self: &Arc<Self>, mut crew: MutexGuard<'_, Crew<W::Job>>, job: W::Job) {
-        crew.line.push(job);
-        if !crew.roster.quiet {
-            let mut acts = Acts::default();
-            crew.call_for_help(&mut acts);
-            drop(crew);
-            self.perform(acts);
+    fn put(self: &Arc<Self>, mut scheduler: MutexGuard<'_, Scheduler<W::Job>>, job: W::Job) {
+        scheduler.queue.push(job);
+        if !scheduler.worker_table.quiet {
+            let mut actions = Actions::default();
+            scheduler.call_for_help(&mut actions);
+            drop(scheduler);
+            self.perform(actions);
         }
     }
 
-    fn hold(self: &Arc<Self>, mut crew: MutexGuard<'_, Crew<W::Job>>) -> Held<'_, W> {
-        crew.hold_place();
+    fn hold(self: &Arc<Self>, mut scheduler: MutexGuard<'_, Scheduler<W::Job>>) -> Held<'_, W> {
+        scheduler.hold_place();
         Held { engine: self }
     }
 
     fn ask<'a>(
         self: &Arc<Self>,
-        mut crew: MutexGuard<'a, Crew<W::Job>>,
+        mut scheduler: MutexGuard<'a, Scheduler<W::Job>>,
         job: Option<W::Job>,
         patience: Patience,
         waiter: impl FnOnce() -> Arc<Waiter>,
     ) -> Result<Asked<'a, W::Job>, Back<W::Job>> {
-        let mut admission = crew.admission();
+        let mut admission = scheduler.admission();
         if admission == Admission::Unmanned {
-            if let Err(error) = self.start_first(&mut crew) {
+            if let Err(error) = self.start_first(&mut scheduler) {
                 let refused = match error {
                     NoStart::Thread(_) => Refused::NoWorker,
                     NoStart::RuntimeGone => Refused::RuntimeGone,
                 };
-                return Err(refuse(&mut crew, job, refused, patience));
+                return Err(refuse(&mut scheduler, job, refused, patience));
             }
-            admission = crew.admission();
+            admission = scheduler.admission();
         }
-        let may_wait = crew.may_wait();
+        let may_wait = scheduler.may_wait();
         let refused = match (admission, patience) {
-            (Admission::Enter, _) => return Ok(Asked::Entered(crew, job)),
-            (Admission::Closed, _) => crew.refusal(),
-            _ if patience.would_wait() && self.is_let_through(&crew, patience) => {
-                return Ok(Asked::Entered(crew, job));
+            (Admission::Enter, _) => return Ok(Asked::Entered(scheduler, job)),
+            (Admission::Closed, _) => scheduler.refusal(),
+            _ if patience.would_wait() && self.is_let_through(&scheduler, patience) => {
+                return Ok(Asked::Entered(scheduler, job));
             }
             (_, Patience::Until(_)) if may_wait && !W::may_block() => Refused::InRuntime,
             (_, Patience::Until(_) | Patience::Future) if may_wait => {
-                return Ok(queue_up(crew, waiter(), job));
+                return Ok(queue_up(scheduler, waiter(), job));
             }
             (_, Patience::RunHere) => return Ok(Asked::RunHere(job)),
             _ => Refused::Full,
         };
-        Err(refuse(&mut crew, job, refused, patience))
+        Err(refuse(&mut scheduler, job, refused, patience))
     }
 
     /// Waits until the waiter has a verdict, or until the submitter's time is over.
@@ -212,8 +218,8 @@ impl<W: Work> Engine<W> {
         match verdict {
             Verdict::Granted => Ok(()),
             Verdict::Closed => {
-                let mut crew = self.lock();
-                Err((crew.reclaim(waiter), crew.refusal()))
+                let mut scheduler = self.lock();
+                Err((scheduler.reclaim(waiter), scheduler.refusal()))
             }
         }
     }
@@ -223,7 +229,7 @@ impl<W: Work> Engine<W> {
         waiter: &Arc<Waiter>,
         deadline: Option<Instant>,
     ) -> Result<Verdict, Back<W::Job>> {
-        self.decide(|crew, acts| crew.park_at_gate(waiter, acts));
+        self.decide(|scheduler, actions| scheduler.park_at_gate(waiter, actions));
         loop {
             if let Some(verdict) = waiter.verdict() {
                 return Ok(verdict);
@@ -236,9 +242,9 @@ impl<W: Work> Engine<W> {
 
     /// The submitter's time is over, unless it has a verdict after all.
     fn give_up(self: &Arc<Self>, waiter: &Arc<Waiter>) -> Result<Verdict, Back<W::Job>> {
-        self.decide(|crew, acts| {
-            crew.withdraw(waiter, acts).map_err(|job| {
-                crew.gate.refused += 1;
+        self.decide(|scheduler, actions| {
+            scheduler.withdraw(waiter, actions).map_err(|job| {
+                scheduler.gate.refused += 1;
                 (job, Refused::TimedOut)
             })
         })
@@ -279,17 +285,22 @@ impl<W: ThreadWork> Engine<W> {
 }
 
 fn queue_up<'a, J>(
-    mut crew: MutexGuard<'a, Crew<J>>,
+    mut scheduler: MutexGuard<'a, Scheduler<J>>,
     waiter: Arc<Waiter>,
     job: Option<J>,
 ) -> Asked<'a, J> {
-    crew.queue_up(Arc::clone(&waiter), job);
+    scheduler.queue_up(Arc::clone(&waiter), job);
     Asked::Waiting(waiter)
 }
 
-fn refuse<J>(crew: &mut Crew<J>, job: Option<J>, refused: Refused, patience: Patience) -> Back<J> {
+fn refuse<J>(
+    scheduler: &mut Scheduler<J>,
+    job: Option<J>,
+    refused: Refused,
+    patience: Patience,
+) -> Back<J> {
     if patience != Patience::Elsewhere {
-        crew.gate.refused += 1;
+        scheduler.gate.refused += 1;
     }
     (job, refused)
 }

@@ -1,4 +1,4 @@
-//! The gate: who may put a task into the line, and who must wait, in order of arrival.
+//! The gate: who may put a task into the queue, and who must wait, in order of arrival.
 //!
 //! A task has a place from the moment it is accepted until it has ended, and a permit holds a
 //! place for a task to come. There are as many places as workers and queue together, so a queue
@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::engine::scheduler::crew::{Acts, Crew};
-use crate::engine::wait::{Mood, Verdict, Waiter};
+use crate::engine::scheduler::core::{Actions, Scheduler};
+use crate::engine::wait::{Verdict, WaitMode, Waiter};
 use crate::engine::wait_list::{Key, WaitList};
 
 /// The part of the gate that lives under the lock.
@@ -27,7 +27,7 @@ pub(crate) struct Gate<J> {
     pub(crate) refused: u64,
 }
 
-/// One who waits at the gate. The task enters the line with the verdict, so that tasks enter in the
+/// One who waits at the gate. The task enters the queue with the verdict, so that tasks enter in the
 /// order their submitters came; without a task, a place is held.
 struct Waiting<J> {
     waiter: Arc<Waiter>,
@@ -70,16 +70,16 @@ impl<J> Gate<J> {
         self.clear_until = 0;
     }
 
-    fn first_mood(&self) -> Option<Mood> {
-        self.waiters.first().map(|first| first.waiter.mood())
+    fn first_wait_mode(&self) -> Option<WaitMode> {
+        self.waiters.first().map(|first| first.waiter.wait_mode())
     }
 }
 
-impl<J> Crew<J> {
+impl<J> Scheduler<J> {
     /// The usual case: whether a task may enter without a closer look.
     #[inline]
     pub(crate) fn is_clear(&self) -> bool {
-        self.line.published() < self.gate.clear_until
+        self.queue.published() < self.gate.clear_until
     }
 
     /// The closer look.
@@ -87,14 +87,14 @@ impl<J> Crew<J> {
         if self.is_closed() {
             return Admission::Closed;
         }
-        if self.roster.present() == 0 {
+        if self.worker_table.present() == 0 {
             return Admission::Unmanned;
         }
         let places = self.places();
         if places == 0 || !self.gate.waiters.is_empty() {
             return Admission::Full;
         }
-        self.gate.clear_until = self.line.published().saturating_add(places as u64);
+        self.gate.clear_until = self.queue.published().saturating_add(places as u64);
         Admission::Enter
     }
 
@@ -116,13 +116,13 @@ impl<J> Crew<J> {
     pub(crate) fn withdraw(
         &mut self,
         waiter: &Arc<Waiter>,
-        acts: &mut Acts,
+        actions: &mut Actions,
     ) -> Result<Verdict, Option<J>> {
         if let Some(verdict) = waiter.verdict() {
             return Ok(verdict);
         }
         let waiting = self.gate.waiters.remove(waiter.key());
-        self.serve_waiters(acts);
+        self.serve_waiters(actions);
         Err(waiting.and_then(|waiting| waiting.job))
     }
 
@@ -133,11 +133,11 @@ impl<J> Crew<J> {
     }
 
     /// A waiting thread has looked for long enough, and parks unless there is a place now.
-    pub(crate) fn park_at_gate(&mut self, waiter: &Arc<Waiter>, acts: &mut Acts) {
-        waiter.set_mood(Mood::Parked);
+    pub(crate) fn park_at_gate(&mut self, waiter: &Arc<Waiter>, actions: &mut Actions) {
+        waiter.set_wait_mode(WaitMode::Parked);
         // First the seal, then the look: a place that gets free later is free at the lock.
         self.heed_waiters();
-        self.grant(acts);
+        self.grant(actions);
         self.heed_waiters();
     }
 
@@ -154,25 +154,25 @@ impl<J> Crew<J> {
     }
 
     /// Tells all waiters what they wait for, as far as it has come true.
-    pub(crate) fn serve_waiters(&mut self, acts: &mut Acts) {
-        self.grant(acts);
-        self.tell_ends(acts);
+    pub(crate) fn serve_waiters(&mut self, actions: &mut Actions) {
+        self.grant(actions);
+        self.tell_ends(actions);
         self.heed_waiters();
     }
 
     /// Gives free places to the submitters that wait, in the order in which they came.
-    fn grant(&mut self, acts: &mut Acts) {
+    fn grant(&mut self, actions: &mut Actions) {
         if self.gate.waiters.is_empty() {
             return;
         }
         for _ in 0..self.places() {
             let Some(Waiting { waiter, job }) = self.gate.waiters.pop_first() else { break };
             if waiter.decide(Verdict::Granted) {
-                acts.wake.push(waiter);
+                actions.wake.push(waiter);
             }
             if let Some(job) = job {
-                self.line.push(job);
-                self.call_for_help(acts);
+                self.queue.push(job);
+                self.call_for_help(actions);
             } else {
                 self.gate.permits += 1;
             }
@@ -180,27 +180,27 @@ impl<J> Crew<J> {
     }
 
     /// Sends all waiting submitters away.
-    pub(crate) fn dismiss_waiters(&mut self, acts: &mut Acts) {
+    pub(crate) fn dismiss_waiters(&mut self, actions: &mut Actions) {
         for Waiting { waiter, job } in self.gate.waiters.take_all() {
             self.gate.dismissed.extend(job.map(|job| (waiter.key(), job)));
             if waiter.decide(Verdict::Closed) {
-                acts.wake.push(waiter);
+                actions.wake.push(waiter);
             }
         }
     }
 
     /// Makes sure that workers come to the lock as often as those who wait need it.
     pub(crate) fn heed_waiters(&mut self) {
-        self.line.hurry(!self.gate.waiters.is_empty() || !self.idlers.is_empty());
+        self.queue.hurry(!self.gate.waiters.is_empty() || !self.idlers.is_empty());
         if self.needs_attention() {
-            self.line.seal();
+            self.queue.seal();
         }
     }
 
     /// Whether workers must come to the lock after each task: the first waiter relies on being woken
     /// for each place.
     pub(crate) fn waiters_are_eager(&self) -> bool {
-        self.gate.first_mood() == Some(Mood::Parked)
+        self.gate.first_wait_mode() == Some(WaitMode::Parked)
     }
 
     /// How many more tasks may enter.
@@ -208,7 +208,7 @@ impl<J> Crew<J> {
         // By load, those count that are here: the others may never be started.
         let workers = match self.limits.growth {
             None => self.limits.capacity,
-            Some(_) => self.roster.workers().min(self.limits.capacity),
+            Some(_) => self.worker_table.workers().min(self.limits.capacity),
         };
         let all = workers.saturating_add(self.limits.queue);
         all.saturating_sub(self.pending()).saturating_sub(self.gate.permits)
@@ -218,91 +218,95 @@ impl<J> Crew<J> {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::engine::queue::lane::Lane;
-    use crate::engine::queue::line::Line;
-    use crate::engine::scheduler::crew::{Hands, Limits};
-    use crate::engine::scheduler::roster::Duty;
+    use crate::engine::queue::fast_path::FastPath;
+    use crate::engine::queue::line::Queue;
+    use crate::engine::scheduler::core::{Limits, WorkerKind};
+    use crate::engine::scheduler::worker_table::WorkerState;
 
-    /// A crew with one present worker, a capacity of one and a queue of eight.
-    fn crew() -> Crew<u32> {
-        crew_with(usize::MAX)
+    /// A scheduler with one present worker, a capacity of one and a queue of eight.
+    fn scheduler() -> Scheduler<u32> {
+        scheduler_with(usize::MAX)
     }
 
-    fn crew_with(waiters: usize) -> Crew<u32> {
+    fn scheduler_with(waiters: usize) -> Scheduler<u32> {
         let (minimum, lookers, cores, expires) = (0, 1, 2, false);
-        let (hands, growth) = (Hands::Threads, None);
+        let (worker_kind, growth) = (WorkerKind::Threads, None);
         let limits =
-            Limits { capacity: 1, minimum, queue: 8, lookers, cores, expires, growth, hands };
-        let mut crew = Crew::new(Line::new(Arc::new(Lane::new())), limits, waiters);
-        crew.roster.add(Duty::Called);
-        crew
+            Limits { capacity: 1, minimum, queue: 8, lookers, cores, expires, growth, worker_kind };
+        let mut scheduler = Scheduler::new(Queue::new(Arc::new(FastPath::new())), limits, waiters);
+        scheduler.worker_table.add(WorkerState::Called);
+        scheduler
     }
 
     #[test]
     fn capacity_and_queue_are_places() {
-        let mut crew = crew();
+        let mut scheduler = scheduler();
         for job in 0..9 {
-            assert_eq!(crew.admission(), Admission::Enter);
-            crew.line.push(job);
+            assert_eq!(scheduler.admission(), Admission::Enter);
+            scheduler.queue.push(job);
         }
-        assert_eq!(crew.admission(), Admission::Full);
-        crew.line.pop();
-        assert_eq!(crew.admission(), Admission::Full, "a running task has its place");
-        crew.line.end();
-        assert_eq!(crew.admission(), Admission::Enter);
+        assert_eq!(scheduler.admission(), Admission::Full);
+        scheduler.queue.pop();
+        assert_eq!(scheduler.admission(), Admission::Full, "a running task has its place");
+        scheduler.queue.end();
+        assert_eq!(scheduler.admission(), Admission::Enter);
     }
 
     #[test]
     fn a_held_place_is_taken() {
-        let mut crew = crew();
-        (0..9).for_each(|_| crew.hold_place());
-        assert_eq!(crew.admission(), Admission::Full);
-        crew.release_place();
-        assert_eq!(crew.admission(), Admission::Enter);
+        let mut scheduler = scheduler();
+        (0..9).for_each(|_| scheduler.hold_place());
+        assert_eq!(scheduler.admission(), Admission::Full);
+        scheduler.release_place();
+        assert_eq!(scheduler.admission(), Admission::Enter);
     }
 
     #[test]
     fn nobody_overtakes_those_who_wait() {
-        let mut crew = crew();
-        (0..9).for_each(|job| crew.line.push(job));
-        crew.queue_up(Waiter::thread(), None);
-        crew.line.pop();
-        crew.line.end();
-        assert_eq!(crew.places(), 1);
-        assert_eq!(crew.admission(), Admission::Full);
-        assert!(!crew.is_clear());
+        let mut scheduler = scheduler();
+        (0..9).for_each(|job| scheduler.queue.push(job));
+        scheduler.queue_up(Waiter::thread(), None);
+        scheduler.queue.pop();
+        scheduler.queue.end();
+        assert_eq!(scheduler.places(), 1);
+        assert_eq!(scheduler.admission(), Admission::Full);
+        assert!(!scheduler.is_clear());
     }
 
     #[test]
     fn those_who_wait_enter_in_order_and_hold_their_place() {
-        let mut crew = crew_with(2);
+        let mut scheduler = scheduler_with(2);
         let (first, second) = (Waiter::thread(), Waiter::thread());
-        (0..9).for_each(|job| crew.line.push(job));
-        crew.queue_up(Arc::clone(&first), Some(9));
-        crew.queue_up(Arc::clone(&second), None);
-        assert!(!crew.may_wait(), "two may wait");
-        crew.line.pop();
-        crew.line.end();
-        crew.grant(&mut Acts::default());
+        (0..9).for_each(|job| scheduler.queue.push(job));
+        scheduler.queue_up(Arc::clone(&first), Some(9));
+        scheduler.queue_up(Arc::clone(&second), None);
+        assert!(!scheduler.may_wait(), "two may wait");
+        scheduler.queue.pop();
+        scheduler.queue.end();
+        scheduler.grant(&mut Actions::default());
         assert_eq!((first.verdict(), second.verdict()), (Some(Verdict::Granted), None));
-        assert_eq!((crew.places(), crew.line.published()), (0, 10), "the task has entered");
-        crew.line.pop();
-        crew.line.end();
-        crew.grant(&mut Acts::default());
+        assert_eq!(
+            (scheduler.places(), scheduler.queue.published()),
+            (0, 10),
+            "the task has entered"
+        );
+        scheduler.queue.pop();
+        scheduler.queue.end();
+        scheduler.grant(&mut Actions::default());
         assert_eq!(second.verdict(), Some(Verdict::Granted));
-        assert_eq!((crew.places(), crew.gate.permits()), (0, 1), "the place is held");
+        assert_eq!((scheduler.places(), scheduler.gate.permits()), (0, 1), "the place is held");
     }
 
     #[test]
     fn each_free_place_is_given_at_once() {
         for waiter in [Waiter::thread(), Waiter::future(std::task::Waker::noop())] {
-            let mut crew = crew();
-            (0..9).for_each(|job| crew.line.push(job));
-            crew.queue_up(Arc::clone(&waiter), None);
-            assert_eq!(crew.needs_attention(), waiter.mood() == Mood::Parked);
-            crew.line.pop();
-            crew.line.end();
-            crew.serve_waiters(&mut Acts::default());
+            let mut scheduler = scheduler();
+            (0..9).for_each(|job| scheduler.queue.push(job));
+            scheduler.queue_up(Arc::clone(&waiter), None);
+            assert_eq!(scheduler.needs_attention(), waiter.wait_mode() == WaitMode::Parked);
+            scheduler.queue.pop();
+            scheduler.queue.end();
+            scheduler.serve_waiters(&mut Actions::default());
             assert_eq!(waiter.verdict(), Some(Verdict::Granted));
         }
     }

@@ -1,13 +1,13 @@
 //! Growth by load: how many workers there are, by how full the queue is.
 //!
-//! A task that comes in can only raise the load, so the crew grows where it calls workers; a worker
-//! that has ended tasks can only have lowered it, so the crew shrinks where workers report. So
+//! A task that comes in can only raise the load, so the scheduler grows where it calls workers; a worker
+//! that has ended tasks can only have lowered it, so the scheduler shrinks where workers report. So
 //! nothing needs to tick.
 
-use crate::engine::scheduler::crew::{Acts, Crew};
-use crate::engine::scheduler::roster::Duty;
+use crate::engine::scheduler::core::{Actions, Scheduler};
+use crate::engine::scheduler::worker_table::WorkerState;
 
-/// The marks of a crew that grows by load; see `Growth::ByLoad`.
+/// The marks of a scheduler that grows by load; see `Growth::ByLoad`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct ByLoad {
     pub(crate) step: usize,
@@ -15,9 +15,9 @@ pub(crate) struct ByLoad {
     pub(crate) shrink_at: f64,
 }
 
-impl<J> Crew<J> {
+impl<J> Scheduler<J> {
     /// Starts a step of workers if the load is above the mark.
-    pub(crate) fn grow_by_load(&mut self, acts: &mut Acts) {
+    pub(crate) fn grow_by_load(&mut self, actions: &mut Actions) {
         let Some(by_load) = self.limits.growth else {
             return;
         };
@@ -26,19 +26,21 @@ impl<J> Crew<J> {
             return;
         }
         self.retiring = 0;
-        let room = self.limits.most_workers() - self.roster.workers();
-        acts.start.extend((0..by_load.step.min(room)).map(|_| self.roster.add(Duty::Starting)));
+        let room = self.limits.most_workers() - self.worker_table.workers();
+        actions.start.extend(
+            (0..by_load.step.min(room)).map(|_| self.worker_table.add(WorkerState::Starting)),
+        );
     }
 
     /// Whether a higher load would bring workers.
     pub(crate) fn may_grow(&self) -> bool {
         self.limits.growth.is_some()
-            && self.roster.count(Duty::Idle) == 0
-            && self.roster.workers() < self.limits.most_workers()
+            && self.worker_table.count(WorkerState::Idle) == 0
+            && self.worker_table.workers() < self.limits.most_workers()
     }
 
     /// A worker has ended tasks: if the load is below the mark, a step of workers is to go.
-    pub(crate) fn shrink_by_load(&mut self, acts: &mut Acts) {
+    pub(crate) fn shrink_by_load(&mut self, actions: &mut Actions) {
         if !self.is_slack() || self.retiring > 0 {
             return;
         }
@@ -46,7 +48,7 @@ impl<J> Crew<J> {
         self.retiring = step.min(self.spare());
         // The one at the lock goes first, because it need not be woken for that.
         let others = self.retiring.saturating_sub(1);
-        acts.call.extend((0..others).map_while(|_| self.roster.call_oldest()));
+        actions.call.extend((0..others).map_while(|_| self.worker_table.call_oldest()));
     }
 
     /// Whether the worker at the lock is one of those to go.
@@ -55,18 +57,18 @@ impl<J> Crew<J> {
             self.retiring = 0;
         }
         // A thread that is being started may fail, and then this one would be missed.
-        self.retiring > 0 && self.roster.staying() > self.limits.minimum.max(1)
+        self.retiring > 0 && self.worker_table.staying() > self.limits.minimum.max(1)
     }
 
-    /// Whether an open pool has fewer tasks in the line than its workers are worth.
+    /// Whether an open pool has fewer tasks in the queue than its workers are worth.
     fn is_slack(&self) -> bool {
-        let below = |by_load: ByLoad| self.load(self.line.queued()) < by_load.shrink_at;
+        let below = |by_load: ByLoad| self.load(self.queue.queued()) < by_load.shrink_at;
         !self.is_closed() && self.limits.growth.is_some_and(below)
     }
 
     /// How many workers may go by load. The last one goes only when it expires.
     fn spare(&self) -> usize {
-        let workers = self.roster.staying() + self.roster.count(Duty::Starting);
+        let workers = self.worker_table.staying() + self.worker_table.count(WorkerState::Starting);
         workers.saturating_sub(self.limits.minimum.max(1))
     }
 

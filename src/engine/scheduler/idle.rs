@@ -1,39 +1,39 @@
-//! Idle workers: how long they rest, when they go, and the one that dozes.
+//! Idle workers: how long they rest, when they go, and the one that parks for a moment.
 
 use std::time::Duration;
 
 use crate::engine::queue::block::{Block, CELLS};
-use crate::engine::scheduler::crew::{Acts, Crew, Next, Rest};
-use crate::engine::scheduler::roster::Duty;
+use crate::engine::scheduler::core::{Actions, Order, Rest, Scheduler};
+use crate::engine::scheduler::worker_table::WorkerState;
 
-/// The dozing worker looks at the line after this, and then after up to [`DOZE_MOST`].
-const DOZE_FIRST: Duration = Duration::from_micros(200);
-const DOZE_MOST: Duration = Duration::from_millis(1);
+/// The monitor worker looks at the queue after this, and then after up to [`MONITOR_PARK_LONGEST`].
+const MONITOR_PARK_FIRST: Duration = Duration::from_micros(200);
+const MONITOR_PARK_LONGEST: Duration = Duration::from_millis(1);
 
-/// If the line has grown by more than so many blocks meanwhile, it prepares some for what is to come.
+/// If the queue has grown by more than so many blocks meanwhile, it prepares some for what is to come.
 const GROWING: usize = 4;
 /// .. of so many bytes at most.
 const PREPARED: usize = 1 << 20;
 
-/// What the dozing worker saw last.
+/// What the monitor worker saw last.
 #[derive(Debug, Default)]
-pub(crate) struct Doze {
+pub(crate) struct MonitorPark {
     published: u64,
     queued: usize,
     rest: Duration,
 }
 
-impl<J> Crew<J> {
+impl<J> Scheduler<J> {
     pub(crate) fn first_rest(&mut self, me: usize) -> Rest {
-        let others_at_work = self.roster.count(Duty::Engaged) > 0;
-        if self.pace.is_short() && others_at_work && self.roster.dozer().is_none() {
-            self.roster.set_dozer(me);
-            self.doze = Doze {
-                published: self.line.published(),
-                queued: self.line.queued(),
-                rest: DOZE_FIRST,
+        let others_at_work = self.worker_table.count(WorkerState::Engaged) > 0;
+        if self.task_times.is_short() && others_at_work && self.worker_table.monitor().is_none() {
+            self.worker_table.set_monitor(me);
+            self.monitor_park = MonitorPark {
+                published: self.queue.published(),
+                queued: self.queue.queued(),
+                rest: MONITOR_PARK_FIRST,
             };
-            return Rest::For(DOZE_FIRST);
+            return Rest::For(MONITOR_PARK_FIRST);
         }
         self.rest()
     }
@@ -43,11 +43,16 @@ impl<J> Crew<J> {
     }
 
     /// An idle worker woke up without having been called.
-    pub(crate) fn woke_alone(&mut self, me: usize, expired: bool, acts: &mut Acts) -> Next<J> {
-        let queued = self.line.queued();
+    pub(crate) fn woke_alone(
+        &mut self,
+        me: usize,
+        expired: bool,
+        actions: &mut Actions,
+    ) -> Order<J> {
+        let queued = self.queue.queued();
         if queued > 0 && self.is_needed(me, queued) {
-            self.roster.remove_idle(me);
-            return self.decide(me, true, acts);
+            self.worker_table.remove_idle(me);
+            return self.decide(me, true, actions);
         }
         if expired && queued == 0 {
             return self.expire(me);
@@ -56,63 +61,65 @@ impl<J> Crew<J> {
     }
 
     /// An idle worker's time is over: it goes, unless it is one of the minimum.
-    fn expire(&mut self, me: usize) -> Next<J> {
-        self.roster.forget_dozer(me);
-        let (staying, minimum) = (self.roster.staying(), self.limits.minimum);
-        if staying + self.roster.count(Duty::Starting) <= minimum {
-            return Next::Rest(Rest::UntilCalled);
+    fn expire(&mut self, me: usize) -> Order<J> {
+        self.worker_table.forget_monitor(me);
+        let (staying, minimum) = (self.worker_table.staying(), self.limits.minimum);
+        if staying + self.worker_table.count(WorkerState::Starting) <= minimum {
+            return Order::Rest(Rest::UntilCalled);
         }
         // A thread that is being started may fail, and then this one would be missed.
         if staying <= minimum || !self.can_spare_one() {
-            return Next::Rest(Rest::Anew);
+            return Order::Rest(Rest::Anew);
         }
-        self.roster.remove_idle(me);
+        self.worker_table.remove_idle(me);
         self.leave(me)
     }
 
-    /// Whether an idle worker that finds tasks in the line should take part.
+    /// Whether an idle worker that finds tasks in the queue should take part.
     fn is_needed(&mut self, me: usize, queued: usize) -> bool {
-        if self.roster.dozer() != Some(me) || !self.pace.is_short() {
+        if self.worker_table.monitor() != Some(me) || !self.task_times.is_short() {
             return true;
         }
-        let taken = self.line.published() - queued as u64;
-        if taken <= self.doze.published - self.doze.queued as u64 {
-            self.pace.stalled();
-            self.line.seal();
+        let taken = self.queue.published() - queued as u64;
+        if taken <= self.monitor_park.published - self.monitor_park.queued as u64 {
+            self.task_times.stalled();
+            self.queue.seal();
             return true;
         }
-        self.pace.age();
-        self.roster.count(Duty::Engaged) < self.pace.useful(self.limits.cores)
-            && self.pace.is_behind(queued)
+        self.task_times.age();
+        self.worker_table.count(WorkerState::Engaged) < self.task_times.useful(self.limits.cores)
+            && self.task_times.is_behind(queued)
     }
 
-    /// The dozing worker goes on dozing while tasks come in. It has a core for itself, so if the line grows
+    /// The monitor worker goes on dozing while tasks come in. It has a core for itself, so if the queue grows
     /// it spares those at work the wait for memory.
-    fn next_rest(&mut self, me: usize, queued: usize) -> Next<J> {
-        let published = self.line.published();
-        if self.roster.dozer() != Some(me) || (published == self.doze.published && queued == 0) {
-            self.roster.forget_dozer(me);
-            self.line.drop_surplus();
-            return Next::Rest(self.rest());
+    fn next_rest(&mut self, me: usize, queued: usize) -> Order<J> {
+        let published = self.queue.published();
+        if self.worker_table.monitor() != Some(me)
+            || (published == self.monitor_park.published && queued == 0)
+        {
+            self.worker_table.forget_monitor(me);
+            self.queue.drop_surplus();
+            return Order::Rest(self.rest());
         }
-        let growth = queued.saturating_sub(self.doze.queued) / CELLS;
+        let growth = queued.saturating_sub(self.monitor_park.queued) / CELLS;
         if growth > GROWING {
-            self.doze = Doze { published, queued, rest: DOZE_FIRST };
+            self.monitor_park = MonitorPark { published, queued, rest: MONITOR_PARK_FIRST };
             let most = PREPARED / size_of::<Block<J>>().max(1);
-            let missing = (2 * growth).min(most).saturating_sub(self.line.spare());
+            let missing = (2 * growth).min(most).saturating_sub(self.queue.spare());
             return match missing.min(most / 2) {
-                0 => Next::Rest(self.after_preparing()),
-                blocks => Next::Prepare(blocks),
+                0 => Order::Rest(self.after_preparing()),
+                blocks => Order::Prepare(blocks),
             };
         }
-        self.line.drop_surplus();
-        let rest = (self.doze.rest * 2).min(DOZE_MOST);
-        self.doze = Doze { published, queued, rest };
-        Next::Rest(Rest::For(rest))
+        self.queue.drop_surplus();
+        let rest = (self.monitor_park.rest * 2).min(MONITOR_PARK_LONGEST);
+        self.monitor_park = MonitorPark { published, queued, rest };
+        Order::Rest(Rest::For(rest))
     }
 
-    /// The dozing worker looks again soon, because the line grows.
+    /// The monitor worker looks again soon, because the queue grows.
     pub(crate) fn after_preparing(&self) -> Rest {
-        Rest::For(DOZE_FIRST / 2)
+        Rest::For(MONITOR_PARK_FIRST / 2)
     }
 }

@@ -15,8 +15,8 @@ use std::time::Duration;
 
 use crate::engine::context::{current_pool, depth, is_innermost};
 use crate::engine::scheduler::call::START_PAUSE;
-use crate::engine::scheduler::crew::{Acts, Crew, Hands};
-use crate::engine::scheduler::roster::Duty;
+use crate::engine::scheduler::core::{Actions, Scheduler, WorkerKind};
+use crate::engine::scheduler::worker_table::WorkerState;
 use crate::engine::task::run::{End, contain};
 use crate::engine::{Engine, Work};
 
@@ -68,32 +68,32 @@ pub(crate) struct Guest {
 /// A pool whose tasks may wait for others.
 pub(crate) trait Lender: Release {
     /// A task waits from now on. Returns what is to be done after all locks are free.
-    fn begin_wait(&self) -> Acts;
+    fn begin_wait(&self) -> Actions;
 
     /// A task does not wait any more.
-    fn end_wait(&self) -> Acts;
+    fn end_wait(&self) -> Actions;
 
     /// Does what was decided under the lock.
-    fn carry_out(self: Arc<Self>, acts: Acts);
+    fn carry_out(self: Arc<Self>, actions: Actions);
 }
 
 impl<W: Work> Release for Engine<W> {}
 
 impl<W: Work> Lender for Engine<W> {
-    fn begin_wait(&self) -> Acts {
-        let mut acts = Acts::default();
-        self.lock().begin_wait(&mut acts);
-        acts
+    fn begin_wait(&self) -> Actions {
+        let mut actions = Actions::default();
+        self.lock().begin_wait(&mut actions);
+        actions
     }
 
-    fn end_wait(&self) -> Acts {
-        let mut acts = Acts::default();
-        self.lock().end_wait(&mut acts);
-        acts
+    fn end_wait(&self) -> Actions {
+        let mut actions = Actions::default();
+        self.lock().end_wait(&mut actions);
+        actions
     }
 
-    fn carry_out(self: Arc<Self>, acts: Acts) {
-        self.perform(acts);
+    fn carry_out(self: Arc<Self>, actions: Actions) {
+        self.perform(actions);
     }
 }
 
@@ -121,25 +121,27 @@ impl Drop for Lent {
     }
 }
 
-impl<J> Crew<J> {
-    fn begin_wait(&mut self, acts: &mut Acts) {
+impl<J> Scheduler<J> {
+    fn begin_wait(&mut self, actions: &mut Actions) {
         self.lending.waiting += 1;
-        self.call_after_lending(acts);
+        self.call_after_lending(actions);
     }
 
-    fn end_wait(&mut self, acts: &mut Acts) {
+    fn end_wait(&mut self, actions: &mut Actions) {
         self.lending.waiting -= 1;
-        self.roster.quiet = false;
+        self.worker_table.quiet = false;
         // Above the capacity, each worker asks before its next task.
         self.heed_waiters();
-        self.call_surplus(acts);
+        self.call_surplus(actions);
     }
 
     /// Tasks that have started and not ended. A worker that is between two tasks counts as one.
     fn started(&self) -> usize {
-        match self.limits.hands {
-            Hands::Threads => self.roster.count(Duty::Engaged) + self.lending.guests,
-            Hands::Drivers(_) => self.line.driven() + self.books.adopted(),
+        match self.limits.worker_kind {
+            WorkerKind::Threads => {
+                self.worker_table.count(WorkerState::Engaged) + self.lending.guests
+            }
+            WorkerKind::Drivers(_) => self.queue.driven() + self.accounting.adopted(),
         }
     }
 
@@ -171,9 +173,9 @@ impl<J> Crew<J> {
 
     /// How many workers there may be: a worker whose task waits does not run one.
     pub(crate) fn most_workers(&self) -> usize {
-        match self.limits.hands {
-            Hands::Threads => self.limits.most_workers() + self.lending.waiting,
-            Hands::Drivers(_) => self.limits.most_workers(),
+        match self.limits.worker_kind {
+            WorkerKind::Threads => self.limits.most_workers() + self.lending.waiting,
+            WorkerKind::Drivers(_) => self.limits.most_workers(),
         }
     }
 
@@ -185,21 +187,21 @@ impl<J> Crew<J> {
 
     /// Workers that run a task which was claimed out of its turn.
     pub(crate) fn claimed(&self) -> usize {
-        self.books.adopted().saturating_sub(self.lending.guests)
+        self.accounting.adopted().saturating_sub(self.lending.guests)
     }
 
     /// Takes a queued task that a task waits for, if there is a lent place for it.
-    pub(crate) fn take_awaited(&mut self, acts: &mut Acts) -> Option<J> {
+    pub(crate) fn take_awaited(&mut self, actions: &mut Actions) -> Option<J> {
         while self.lendable() > 0 {
             let Some(queued) = self.lending.awaited.pop_front()?.upgrade() else { continue };
             match queued.claim() {
                 Ok(job) => {
                     self.lending.borrowing += 1;
-                    self.books.note_adopt();
+                    self.accounting.note_adopt();
                     return Some(job);
                 }
                 // What it holds is a user's, and must not be dropped under the lock.
-                Err(started) => acts.release.push(started),
+                Err(started) => actions.release.push(started),
             }
         }
         None
@@ -215,44 +217,44 @@ impl<J> Crew<J> {
     }
 
     /// There may be more places than before, lent ones or others.
-    pub(crate) fn call_after_lending(&mut self, acts: &mut Acts) {
-        self.roster.quiet = false;
-        self.call_for_help(acts);
-        self.call_for_awaited(acts);
+    pub(crate) fn call_after_lending(&mut self, actions: &mut Actions) {
+        self.worker_table.quiet = false;
+        self.call_for_help(actions);
+        self.call_for_awaited(actions);
     }
 
     /// A task waits for this queued one.
-    fn note_awaited(&mut self, task: Weak<dyn Queued<J>>, acts: &mut Acts) {
+    fn note_awaited(&mut self, task: Weak<dyn Queued<J>>, actions: &mut Actions) {
         while let Some(first) = self.lending.awaited.front() {
             let first = first.upgrade();
             let is_awaited = first.as_ref().is_some_and(|task| task.is_awaited());
-            acts.release.extend(first.map(|task| task as Arc<dyn Release>));
+            actions.release.extend(first.map(|task| task as Arc<dyn Release>));
             if is_awaited {
                 break;
             }
             self.lending.awaited.pop_front();
         }
         self.lending.awaited.push_back(task);
-        self.call_for_awaited(acts);
+        self.call_for_awaited(actions);
     }
 
     /// A claimed task has ended.
-    pub(crate) fn end_claimed(&mut self, end: End, acts: &mut Acts) {
-        self.books.note_adopted(end);
+    pub(crate) fn end_claimed(&mut self, end: End, actions: &mut Actions) {
+        self.accounting.note_adopted(end);
         self.lending.borrowing -= 1;
-        self.call_last_to_go(acts);
-        self.call_after_lending(acts);
+        self.call_last_to_go(actions);
+        self.call_after_lending(actions);
     }
 
     /// A task has ended that the thread ran which joins it.
-    pub(crate) fn end_guest(&mut self, end: End, guest: Guest, acts: &mut Acts) {
-        self.books.note_adopted(end);
+    pub(crate) fn end_guest(&mut self, end: End, guest: Guest, actions: &mut Actions) {
+        self.accounting.note_adopted(end);
         self.lending.guests -= 1;
         self.lending.borrowing -= usize::from(guest.borrows);
         self.lending.waiting -= usize::from(guest.within);
-        self.call_last_to_go(acts);
-        self.call_after_lending(acts);
-        self.call_surplus(acts);
+        self.call_last_to_go(actions);
+        self.call_after_lending(actions);
+        self.call_surplus(actions);
     }
 
     /// A place for a task that the calling thread joins, which `take` takes.
@@ -270,8 +272,8 @@ impl<J> Crew<J> {
         };
         self.lending.guests += 1;
         self.lending.borrowing += usize::from(borrows);
-        self.roster.quiet = false;
-        self.books.note_adopt();
+        self.worker_table.quiet = false;
+        self.accounting.note_adopt();
         Some((task, Guest { borrows, within }))
     }
 }
@@ -294,11 +296,15 @@ impl<W: Work> Engine<W> {
         take: impl FnOnce() -> Option<P>,
     ) -> Option<(P, Guest)> {
         let within = is_innermost(self);
-        let mut crew = self.lock();
-        let admitted = crew.admit_guest(within, take);
-        let ghosts = if admitted.is_some() { crew.lay_ghosts(W::is_ghost) } else { Vec::new() };
-        drop(crew);
-        ghosts.into_iter().for_each(|ghost| contain(|| drop(ghost)));
+        let mut scheduler = self.lock();
+        let admitted = scheduler.admit_guest(within, take);
+        let tombstones = if admitted.is_some() {
+            scheduler.remove_tombstones(W::is_tombstone)
+        } else {
+            Vec::new()
+        };
+        drop(scheduler);
+        tombstones.into_iter().for_each(|tombstone| contain(|| drop(tombstone)));
         admitted
     }
 
@@ -308,9 +314,9 @@ impl<W: Work> Engine<W> {
         self: &Arc<Self>,
         task: Option<Weak<dyn Queued<W::Job>>>,
     ) -> Option<Duration> {
-        self.decide(|crew, acts| match task {
-            Some(task) => crew.note_awaited(task, acts),
-            None => crew.call_for_awaited(acts),
+        self.decide(|scheduler, actions| match task {
+            Some(task) => scheduler.note_awaited(task, actions),
+            None => scheduler.call_for_awaited(actions),
         });
         self.lock().no_start_before.is_some().then_some(START_PAUSE)
     }
@@ -319,9 +325,9 @@ impl<W: Work> Engine<W> {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::engine::queue::lane::Lane;
-    use crate::engine::queue::line::Line;
-    use crate::engine::scheduler::crew::Limits;
+    use crate::engine::queue::fast_path::FastPath;
+    use crate::engine::queue::line::Queue;
+    use crate::engine::scheduler::core::Limits;
 
     /// A queued task that another one waits for.
     struct Task;
@@ -338,60 +344,62 @@ mod tests {
         }
     }
 
-    /// A crew with a capacity of one, whose worker runs a task from the lane. Another task is queued.
-    fn crew() -> Crew<u32> {
+    /// A scheduler with a capacity of one, whose worker runs a task from the fast path. Another task is queued.
+    fn scheduler() -> Scheduler<u32> {
         let (minimum, queue, lookers, cores, expires) = (0, 8, 1, 2, false);
-        let (hands, growth) = (Hands::Threads, None);
-        let limits = Limits { capacity: 1, minimum, queue, lookers, cores, expires, growth, hands };
-        let mut crew = Crew::new(Line::new(Arc::new(Lane::new())), limits, usize::MAX);
-        crew.roster.add(Duty::Engaged);
-        (1..=2).for_each(|job| crew.line.push(job));
-        assert!(crew.line.open().is_some());
-        crew
+        let (worker_kind, growth) = (WorkerKind::Threads, None);
+        let limits =
+            Limits { capacity: 1, minimum, queue, lookers, cores, expires, growth, worker_kind };
+        let mut scheduler =
+            Scheduler::new(Queue::new(Arc::new(FastPath::new())), limits, usize::MAX);
+        scheduler.worker_table.add(WorkerState::Engaged);
+        (1..=2).for_each(|job| scheduler.queue.push(job));
+        assert!(scheduler.queue.open().is_some());
+        scheduler
     }
 
     #[test]
-    fn the_lane_is_sealed_when_a_task_resumes_whose_place_is_in_use() {
-        let (mut crew, mut acts) = (crew(), Acts::default());
-        crew.begin_wait(&mut acts);
-        crew.end_wait(&mut acts);
-        assert!(!crew.line.tally().is_sealed(), "its place was not used");
-        crew.begin_wait(&mut acts);
-        let (_, guest) = crew.admit_guest(false, || Some(())).expect("a place is lent");
-        crew.end_wait(&mut acts);
-        assert!(crew.line.tally().is_sealed() && crew.is_over_capacity());
-        crew.end_guest(End::Completed, guest, &mut acts);
-        assert!(!crew.is_over_capacity());
+    fn the_fast_path_is_sealed_when_a_task_resumes_whose_place_is_in_use() {
+        let (mut scheduler, mut actions) = (scheduler(), Actions::default());
+        scheduler.begin_wait(&mut actions);
+        scheduler.end_wait(&mut actions);
+        assert!(!scheduler.queue.tally().is_sealed(), "its place was not used");
+        scheduler.begin_wait(&mut actions);
+        let (_, guest) = scheduler.admit_guest(false, || Some(())).expect("a place is lent");
+        scheduler.end_wait(&mut actions);
+        assert!(scheduler.queue.tally().is_sealed() && scheduler.is_over_capacity());
+        scheduler.end_guest(End::Completed, guest, &mut actions);
+        assert!(!scheduler.is_over_capacity());
     }
 
     #[test]
     fn a_lent_place_is_lent_again_when_its_task_has_ended() {
-        let (mut crew, mut acts) = (crew(), Acts::default());
+        let (mut scheduler, mut actions) = (scheduler(), Actions::default());
         let tasks = [Arc::new(Task), Arc::new(Task)];
         for task in &tasks {
             let task: Weak<dyn Queued<u32>> = Arc::downgrade(task) as _;
-            crew.note_awaited(task, &mut acts);
+            scheduler.note_awaited(task, &mut actions);
         }
-        assert_eq!(crew.take_awaited(&mut acts), None, "no place is lent");
-        crew.begin_wait(&mut acts);
-        assert_eq!(crew.take_awaited(&mut acts), Some(7));
-        let me = crew.roster.add(Duty::Engaged);
-        assert_eq!(crew.take_awaited(&mut acts), None, "one at a time");
-        crew.roster.set(me, Duty::Asking);
-        crew.end_claimed(End::Completed, &mut acts);
-        assert_eq!(crew.take_awaited(&mut acts), Some(7));
+        assert_eq!(scheduler.take_awaited(&mut actions), None, "no place is lent");
+        scheduler.begin_wait(&mut actions);
+        assert_eq!(scheduler.take_awaited(&mut actions), Some(7));
+        let me = scheduler.worker_table.add(WorkerState::Engaged);
+        assert_eq!(scheduler.take_awaited(&mut actions), None, "one at a time");
+        scheduler.worker_table.set(me, WorkerState::Asking);
+        scheduler.end_claimed(End::Completed, &mut actions);
+        assert_eq!(scheduler.take_awaited(&mut actions), Some(7));
     }
 
     #[test]
     fn a_task_in_a_lent_place_whose_owner_has_ended_can_wait_for_another() {
-        let (mut crew, mut acts) = (crew(), Acts::default());
+        let (mut scheduler, mut actions) = (scheduler(), Actions::default());
         let task = Arc::new(Task);
         let listed: Weak<dyn Queued<u32>> = Arc::downgrade(&task) as _;
-        crew.note_awaited(listed, &mut acts);
+        scheduler.note_awaited(listed, &mut actions);
         // The one that runs has a lent place, and nothing lends it any more.
-        crew.lending.borrowing = 1;
-        assert_eq!(crew.take_awaited(&mut acts), None, "it runs");
-        crew.begin_wait(&mut acts);
-        assert_eq!(crew.take_awaited(&mut acts), Some(7));
+        scheduler.lending.borrowing = 1;
+        assert_eq!(scheduler.take_awaited(&mut actions), None, "it runs");
+        scheduler.begin_wait(&mut actions);
+        assert_eq!(scheduler.take_awaited(&mut actions), Some(7));
     }
 }

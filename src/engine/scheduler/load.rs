@@ -3,7 +3,7 @@
 //! Whoever chooses between pools reads the load of several, for each task. To ask each one's lock
 //! would make them wait for each other, and that is what several pools are there to avoid.
 
-use crate::engine::queue::lane::Lane;
+use crate::engine::queue::fast_path::FastPath;
 use crate::engine::{Engine, Work};
 
 /// Whether a task would find a place, as far as can be seen without the lock.
@@ -24,7 +24,7 @@ pub(crate) struct Load {
     pub(crate) tasks: usize,
 }
 
-impl Lane {
+impl FastPath {
     fn load(&self) -> Load {
         // First the tally: what is published later only adds to what was taken before.
         let tally = self.tally();
@@ -42,25 +42,25 @@ impl Lane {
 impl<W: Work> Engine<W> {
     /// Whether the pool is closed, as far as can be seen without the lock.
     pub(crate) fn is_shut(&self) -> bool {
-        self.lane.places() == 0
+        self.fast_path.places() == 0
     }
 
     /// Whether more than `tasks` may run, as far as can be seen without the lock.
     pub(crate) fn may_run_more_than(&self, tasks: usize) -> bool {
-        tasks < self.lane.places().saturating_sub(self.settings.queue)
+        tasks < self.fast_path.places().saturating_sub(self.settings.queue)
     }
 
     /// Whether the pool is full and more than `tasks` are queued, as far as can be seen without the
     /// lock.
     pub(crate) fn has_queued_more_than(&self, tasks: usize) -> bool {
-        let queued = self.lane.tally().queued(self.lane.published());
-        queued > tasks && !self.may_run_more_than(self.lane.driven())
+        let queued = self.fast_path.tally().queued(self.fast_path.published());
+        queued > tasks && !self.may_run_more_than(self.fast_path.driven())
     }
 }
 
 impl<W: Work> Engine<W> {
     pub(crate) fn load(&self) -> Load {
-        self.lane.load()
+        self.fast_path.load()
     }
 }
 
@@ -70,31 +70,31 @@ mod tests {
 
     #[test]
     fn a_pool_with_room_is_less_loaded_than_a_full_or_closed_one() {
-        let lane = Lane::new();
-        assert_eq!(lane.load().standing, Standing::Closed);
-        lane.set_places(3);
-        lane.publish(2);
-        lane.take(1, true);
-        let roomy = lane.load();
+        let fast_path = FastPath::new();
+        assert_eq!(fast_path.load().standing, Standing::Closed);
+        fast_path.set_places(3);
+        fast_path.publish(2);
+        fast_path.take(1, true);
+        let roomy = fast_path.load();
         assert_eq!(roomy, Load { standing: Standing::Room, tasks: 2 });
-        lane.set_places(2);
-        let full = lane.load();
+        fast_path.set_places(2);
+        let full = fast_path.load();
         assert_eq!(full, Load { standing: Standing::Full, tasks: 2 });
-        lane.end_locked();
-        lane.set_places(0);
-        let closed = lane.load();
+        fast_path.end_locked();
+        fast_path.set_places(0);
+        let closed = fast_path.load();
         assert_eq!(closed, Load { standing: Standing::Closed, tasks: 1 });
         assert!(roomy < full && full < closed);
     }
 
     #[test]
     fn tasks_that_drivers_run_are_part_of_the_load() {
-        let lane = Lane::new();
-        lane.set_places(3);
-        lane.publish(1);
-        lane.begin_driven(1);
-        assert_eq!(lane.load(), Load { standing: Standing::Room, tasks: 2 });
-        lane.begin_driven(1);
-        assert_eq!(lane.load(), Load { standing: Standing::Full, tasks: 3 });
+        let fast_path = FastPath::new();
+        fast_path.set_places(3);
+        fast_path.publish(1);
+        fast_path.begin_driven(1);
+        assert_eq!(fast_path.load(), Load { standing: Standing::Room, tasks: 2 });
+        fast_path.begin_driven(1);
+        assert_eq!(fast_path.load(), Load { standing: Standing::Full, tasks: 3 });
     }
 }

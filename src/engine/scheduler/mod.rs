@@ -1,8 +1,8 @@
 //! Every decision about tasks and workers, under one lock.
 
-pub(crate) mod books;
+pub(crate) mod accounting;
 pub(crate) mod call;
-pub(crate) mod crew;
+pub(crate) mod core;
 pub(crate) mod ends;
 pub(crate) mod entry;
 pub(crate) mod gate;
@@ -10,5 +10,5 @@ pub(crate) mod growth;
 pub(crate) mod idle;
 pub(crate) mod lend;
 pub(crate) mod load;
-pub(crate) mod pace;
-pub(crate) mod roster;
+pub(crate) mod task_times;
+pub(crate) mod worker_table;

@@ -16,20 +16,20 @@ type Room = [MaybeUninit<u128>; INLINE_BYTES / 16];
 
 /// A closure that can be called once.
 pub(crate) struct Task {
-    /// Holds a value of the type that `acts` was made for, until the task is called or dropped.
+    /// Holds a value of the type that `actions` was made for, until the task is called or dropped.
     room: Room,
-    acts: &'static Acts,
+    actions: &'static Actions,
     origin: &'static Location<'static>,
 }
 
 /// What can be done with the closure in a task's room.
-struct Acts {
+struct Actions {
     /// Moves the closure out of the room and calls it.
     call: unsafe fn(*mut Room, Counts) -> End,
-    /// See [`Errand::kill`].
+    /// See [`QueuedTask::kill`].
     kill: unsafe fn(*const Room) -> bool,
-    /// See [`Errand::is_ghost`].
-    is_ghost: unsafe fn(*const Room) -> bool,
+    /// See [`QueuedTask::is_tombstone`].
+    is_tombstone: unsafe fn(*const Room) -> bool,
     /// Drops the closure in place.
     drop: unsafe fn(*mut Room),
 }
@@ -45,23 +45,23 @@ impl Task {
         if fits::<F>() { Task::hold(closure) } else { Task::hold(BoxedClosure(Box::new(closure))) }
     }
 
-    /// Puts an errand into a task: something small that has a life beside the line.
+    /// Puts an queued task into a task: something small that has a life beside the queue.
     #[track_caller]
-    pub(crate) fn errand<E: Errand + Send + 'static>(errand: E) -> Self {
-        Task::hold(RunErrand(errand))
+    pub(crate) fn queued<E: QueuedTask + Send + 'static>(queued: E) -> Self {
+        Task::hold(RunQueued(queued))
     }
 
-    /// As [`Task::errand`], for an errand that borrows.
+    /// As [`Task::queued`], for an queued task that borrows.
     ///
     /// # Safety
     ///
-    /// The task is called or dropped before what the errand borrows is gone.
+    /// The task is called or dropped before what the queued task borrows is gone.
     #[track_caller]
-    pub(crate) unsafe fn borrowing<E: Errand + Send>(errand: E) -> Self {
-        if fits::<RunErrand<E>>() {
-            Task::hold(RunErrand(errand))
+    pub(crate) unsafe fn borrowing<E: QueuedTask + Send>(queued: E) -> Self {
+        if fits::<RunQueued<E>>() {
+            Task::hold(RunQueued(queued))
         } else {
-            Task::hold(RunErrand(Box::new(errand)))
+            Task::hold(RunQueued(Box::new(queued)))
         }
     }
 
@@ -73,21 +73,21 @@ impl Task {
     /// Calls the closure. Everything it owned is gone when this returns, also by a panic.
     pub(crate) fn call(self, counts: Counts) -> End {
         let mut task = ManuallyDrop::new(self);
-        // SAFETY: the room holds the closure that `acts` was made for, and it is moved out here
+        // SAFETY: the room holds the closure that `actions` was made for, and it is moved out here
         // and never again: `ManuallyDrop` keeps `Task::drop` away from it.
-        unsafe { (task.acts.call)(&raw mut task.room, counts) }
+        unsafe { (task.actions.call)(&raw mut task.room, counts) }
     }
 
     /// Makes sure that the task will not run. False if it would not have run anyway.
     pub(crate) fn kill(&self) -> bool {
-        // SAFETY: the room holds what `acts` was made for.
-        unsafe { (self.acts.kill)(&raw const self.room) }
+        // SAFETY: the room holds what `actions` was made for.
+        unsafe { (self.actions.kill)(&raw const self.room) }
     }
 
     /// Whether the task would not run.
-    pub(crate) fn is_ghost(&self) -> bool {
-        // SAFETY: the room holds what `acts` was made for.
-        unsafe { (self.acts.is_ghost)(&raw const self.room) }
+    pub(crate) fn is_tombstone(&self) -> bool {
+        // SAFETY: the room holds what `actions` was made for.
+        unsafe { (self.actions.is_tombstone)(&raw const self.room) }
     }
 
     /// Gives the closure back.
@@ -113,7 +113,7 @@ impl Task {
         let mut room: Room = [MaybeUninit::uninit(); INLINE_BYTES / 16];
         // SAFETY: the room is large enough and aligned for a `C`, as asserted above.
         unsafe { room.as_mut_ptr().cast::<C>().write(closure) };
-        Task { room, acts: C::ACTS, origin: Location::caller() }
+        Task { room, actions: C::ACTS, origin: Location::caller() }
     }
 }
 
@@ -121,7 +121,7 @@ impl Drop for Task {
     fn drop(&mut self) {
         // SAFETY: a task that was called or taken apart is in `ManuallyDrop`, so here the closure
         // is still in the room.
-        unsafe { (self.acts.drop)(&raw mut self.room) };
+        unsafe { (self.actions.drop)(&raw mut self.room) };
     }
 }
 
@@ -130,10 +130,10 @@ struct BoxedClosure<F>(Box<F>);
 
 /// What lies in a task's room and can be called there.
 trait Call: Sized {
-    const ACTS: &'static Acts = &Acts {
+    const ACTS: &'static Actions = &Actions {
         call: call_in::<Self>,
         kill: kill_in::<Self>,
-        is_ghost: is_ghost_in::<Self>,
+        is_tombstone: is_tombstone_in::<Self>,
         drop: drop_in::<Self>,
     };
 
@@ -143,27 +143,27 @@ trait Call: Sized {
         true
     }
 
-    fn is_ghost(&self) -> bool {
+    fn is_tombstone(&self) -> bool {
         false
     }
 }
 
-/// What stands in the line for a task with a handle.
-pub(crate) trait Errand {
+/// What stands in the queue for a task with a handle.
+pub(crate) trait QueuedTask {
     /// Runs the task, if it is still there.
     fn run(self, counts: Counts) -> End;
 
     /// Makes sure that the task will not run. False if it would not have run anyway. Drops nothing:
-    /// that comes with the errand.
+    /// that comes with the queued task.
     fn kill(&self) -> bool;
 
     /// Whether the task would not run.
-    fn is_ghost(&self) -> bool;
+    fn is_tombstone(&self) -> bool;
 }
 
-struct RunErrand<E>(E);
+struct RunQueued<E>(E);
 
-impl<E: Errand> Errand for Box<E> {
+impl<E: QueuedTask> QueuedTask for Box<E> {
     fn run(self, counts: Counts) -> End {
         (*self).run(counts)
     }
@@ -172,12 +172,12 @@ impl<E: Errand> Errand for Box<E> {
         (**self).kill()
     }
 
-    fn is_ghost(&self) -> bool {
-        (**self).is_ghost()
+    fn is_tombstone(&self) -> bool {
+        (**self).is_tombstone()
     }
 }
 
-impl<E: Errand> Call for RunErrand<E> {
+impl<E: QueuedTask> Call for RunQueued<E> {
     fn call(self, counts: Counts) -> End {
         self.0.run(counts)
     }
@@ -186,8 +186,8 @@ impl<E: Errand> Call for RunErrand<E> {
         self.0.kill()
     }
 
-    fn is_ghost(&self) -> bool {
-        self.0.is_ghost()
+    fn is_tombstone(&self) -> bool {
+        self.0.is_tombstone()
     }
 }
 
@@ -231,9 +231,9 @@ unsafe fn kill_in<C: Call>(room: *const Room) -> bool {
 /// # Safety
 ///
 /// The room holds a `C`.
-unsafe fn is_ghost_in<C: Call>(room: *const Room) -> bool {
+unsafe fn is_tombstone_in<C: Call>(room: *const Room) -> bool {
     // SAFETY: by the caller's word the room holds a `C`.
-    unsafe { &*room.cast::<C>() }.is_ghost()
+    unsafe { &*room.cast::<C>() }.is_tombstone()
 }
 
 /// # Safety
@@ -295,7 +295,7 @@ mod tests {
 
     /// Makes a task of a closure, takes it apart again and calls the closure.
     fn there_and_back<F: FnOnce() + Send + 'static>(closure: F) {
-        // SAFETY: the task was made from an `F` on this line.
+        // SAFETY: the task was made from an `F` on this queue.
         let closure = unsafe { Task::new(closure).into_closure::<F>() };
         closure();
     }
@@ -344,37 +344,37 @@ mod tests {
     #[test]
     fn a_closure_is_alive_until_it_is_called() {
         let task = Task::new(|| {});
-        assert!(task.kill() && !task.is_ghost());
+        assert!(task.kill() && !task.is_tombstone());
     }
 
-    /// An errand of some size that says about itself what it was told.
+    /// An queued task of some size that says about itself what it was told.
     struct Told<const BYTES: usize> {
         alive: bool,
         _ballast: [u8; BYTES],
     }
 
-    impl<const BYTES: usize> Errand for Told<BYTES> {
+    impl<const BYTES: usize> QueuedTask for Told<BYTES> {
         fn run(self, _: Counts) -> End {
-            if self.alive { End::Completed } else { End::Ghost }
+            if self.alive { End::Completed } else { End::Tombstone }
         }
 
         fn kill(&self) -> bool {
             self.alive
         }
 
-        fn is_ghost(&self) -> bool {
+        fn is_tombstone(&self) -> bool {
             !self.alive
         }
     }
 
     #[test]
-    fn an_errand_is_asked_whether_it_is_alive_also_in_a_box() {
+    fn an_queued_is_asked_whether_it_is_alive_also_in_a_box() {
         fn check<const BYTES: usize>(alive: bool) {
-            let errand = Told { alive, _ballast: [0; BYTES] };
-            // SAFETY: the errand borrows nothing.
-            let task = unsafe { Task::borrowing(errand) };
-            assert_eq!((task.kill(), task.is_ghost()), (alive, !alive));
-            let end = if alive { End::Completed } else { End::Ghost };
+            let queued = Told { alive, _ballast: [0; BYTES] };
+            // SAFETY: the queued task borrows nothing.
+            let task = unsafe { Task::borrowing(queued) };
+            assert_eq!((task.kill(), task.is_tombstone()), (alive, !alive));
+            let end = if alive { End::Completed } else { End::Tombstone };
             assert_eq!(task.call(Counts::Ticket), end);
         }
         for alive in [true, false] {

@@ -1,11 +1,11 @@
 //! A task with a handle: where its closure waits, and where its outcome waits for whoever joins.
 //!
-//! The parcel is shared by the line, which holds an errand for it, and by the handle. Whoever takes
-//! what is packed in it, under the parcel's lock, decides what becomes of the task: a worker whose
+//! The task state is shared by the queue, which holds an queued task for it, and by the handle. Whoever takes
+//! what is packed in it, under the task state's lock, decides what becomes of the task: a worker whose
 //! turn it is, somebody who joins it and runs it himself, or somebody who cancels it. So there is
 //! exactly one outcome.
 
-#[cfg(any(feature = "tokio", all(test, loom)))]
+#[cfg(any(feature = "tokio", test))]
 mod driven;
 mod panicked;
 
@@ -20,26 +20,26 @@ use crate::engine::scheduler::lend::{Lent, Queued, Release};
 use crate::engine::sync::atomic::{AtomicBool, Ordering};
 use crate::engine::sync::{Mutex, MutexGuard, lock};
 use crate::engine::task::current::{Stoppable, as_current};
+use crate::engine::task::queue_entry::QueueEntry;
 use crate::engine::task::run::{Counts, End, contain};
-use crate::engine::task::slip::Slip;
 use crate::engine::{Engine, Work};
 use crate::error::{JoinError, TaskPanic};
 
-/// A pool's work of which single tasks can be run elsewhere: `P` is what is packed into a parcel,
+/// A pool's work of which single tasks can be run elsewhere: `P` is what is packed into a task state,
 /// `R` what comes out.
 pub(crate) trait Unpack<P, R>: Work {
-    /// What stands in the line for a task.
-    fn job(slip: Slip<Self, P, R>) -> Self::Job
+    /// What stands in the queue for a task.
+    fn job(queue_entry: QueueEntry<Self, P, R>) -> Self::Job
     where
         P: Send + 'static,
         R: Send + 'static;
 
     /// Runs a task on the calling thread, which joins it, if that can be done on a thread. True if it has run.
-    fn run_here(parcel: &Arc<Parcel<Self, P, R>>) -> bool;
+    fn run_here(task_state: &Arc<TaskState<Self, P, R>>) -> bool;
 }
 
 /// See the module's first lines.
-pub(crate) struct Parcel<W: Work, P, R> {
+pub(crate) struct TaskState<W: Work, P, R> {
     engine: Arc<Engine<W>>,
     content: Mutex<Content<P, R>>,
     /// The outcome is there. Only to look for it without the lock.
@@ -71,7 +71,7 @@ enum Stage<P, R> {
     /// Somebody runs it, or drops it.
     Open,
     #[cfg_attr(
-        not(any(feature = "tokio", all(test, loom))),
+        not(any(feature = "tokio", test)),
         expect(dead_code, reason = "for pools of futures")
     )]
     /// A driver runs it, and is told by the waker if it is to be dropped.
@@ -115,7 +115,7 @@ pub(crate) trait Joinable<R>: Send + Sync {
     fn detach(&self);
 }
 
-impl<W, P, R> Parcel<W, P, R>
+impl<W, P, R> TaskState<W, P, R>
 where
     W: Unpack<P, R>,
     P: Send + 'static,
@@ -126,20 +126,20 @@ where
         packed: P,
         origin: &'static Location<'static>,
     ) -> Arc<Self> {
-        Parcel::at(Stage::Packed(packed), engine, origin)
+        TaskState::at(Stage::Packed(packed), engine, origin)
     }
 
-    #[cfg(any(feature = "tokio", all(test, loom)))]
-    /// As [`Parcel::new`], for what knows its parcel.
+    #[cfg(any(feature = "tokio", test))]
+    /// As [`TaskState::new`], for what knows its task state.
     pub(crate) fn with(
         engine: &Arc<Engine<W>>,
         origin: &'static Location<'static>,
         pack: impl FnOnce(Arc<Self>) -> P,
     ) -> Arc<Self> {
-        let parcel = Parcel::at(Stage::Open, engine, origin);
-        let packed = pack(Arc::clone(&parcel));
-        lock(&parcel.content).stage = Stage::Packed(packed);
-        parcel
+        let task_state = TaskState::at(Stage::Open, engine, origin);
+        let packed = pack(Arc::clone(&task_state));
+        lock(&task_state.content).stage = Stage::Packed(packed);
+        task_state
     }
 
     fn at(
@@ -155,7 +155,7 @@ where
             listed: false,
             claimed: false,
         };
-        Arc::new(Parcel {
+        Arc::new(TaskState {
             engine: Arc::clone(engine),
             content: Mutex::new(content),
             done: AtomicBool::new(false),
@@ -164,7 +164,7 @@ where
         })
     }
 
-    #[cfg(any(feature = "tokio", all(test, loom)))]
+    #[cfg(any(feature = "tokio", test))]
     pub(crate) fn origin(&self) -> &'static Location<'static> {
         self.origin
     }
@@ -183,8 +183,8 @@ where
         self.take_from(Stage::Open, true)
     }
 
-    #[cfg(any(feature = "tokio", all(test, loom)))]
-    /// As [`Parcel::take`] or [`Parcel::take_claimed`], for a driver, which can be told to drop the task.
+    #[cfg(any(feature = "tokio", test))]
+    /// As [`TaskState::take`] or [`TaskState::take_claimed`], for a driver, which can be told to drop the task.
     pub(crate) fn take_to_drive(&self, claimed: bool) -> Option<P> {
         self.take_from(Stage::Driven(None), claimed)
     }
@@ -223,7 +223,7 @@ where
         Some(packed)
     }
 
-    /// Runs the task on the calling thread, with what was taken from the parcel. It is counted
+    /// Runs the task on the calling thread, with what was taken from the task state. It is counted
     /// before its outcome shows.
     pub(crate) fn run(
         self: &Arc<Self>,
@@ -248,7 +248,7 @@ where
     /// Runs a queued task on the calling thread, which joins it, if there is a place for it and the thread may.
     /// True if it has run.
     pub(crate) fn run_for_joiner(self: &Arc<Self>, task: impl FnOnce(P) -> R) -> bool {
-        if self.is_ghost() || !self.engine.may_run_here() {
+        if self.is_tombstone() || !self.engine.may_run_here() {
             return false;
         }
         let _lent = if is_innermost(&self.engine) { None } else { Lent::begin() };
@@ -272,7 +272,7 @@ where
         true
     }
 
-    /// Puts an outcome other than a panic into the parcel, and shows it.
+    /// Puts an outcome other than a panic into the task state, and shows it.
     fn settle(&self, outcome: Result<R, JoinError>) {
         let mut content = lock(&self.content);
         content.stage = Stage::Done(outcome);
@@ -293,7 +293,7 @@ where
     }
 
     /// Makes sure that the task will not run. False if it would not have run anyway. What it owns
-    /// is dropped later, by [`Parcel::discard`].
+    /// is dropped later, by [`TaskState::discard`].
     pub(crate) fn kill(&self) -> bool {
         let mut content = lock(&self.content);
         match std::mem::replace(&mut content.stage, Stage::Open) {
@@ -309,7 +309,7 @@ where
     }
 
     /// Whether the task's ticket does not stand for it any more.
-    pub(crate) fn is_ghost(&self) -> bool {
+    pub(crate) fn is_tombstone(&self) -> bool {
         !matches!(lock(&self.content).stage, Stage::Packed(_))
     }
 
@@ -329,7 +329,7 @@ where
     }
 }
 
-impl<W, P, R> Stoppable for Parcel<W, P, R>
+impl<W, P, R> Stoppable for TaskState<W, P, R>
 where
     W: Work,
 {
@@ -338,9 +338,9 @@ where
     }
 }
 
-impl<W: Work, P: Send, R: Send> Release for Parcel<W, P, R> {}
+impl<W: Work, P: Send, R: Send> Release for TaskState<W, P, R> {}
 
-impl<W, P, R> Queued<W::Job> for Parcel<W, P, R>
+impl<W, P, R> Queued<W::Job> for TaskState<W, P, R>
 where
     W: Unpack<P, R>,
     P: Send + 'static,
@@ -354,7 +354,7 @@ where
             Stage::Packed(packed) if is_awaited => {
                 (content.stage, content.claimed) = (Stage::Claimed(packed), true);
                 drop(content);
-                Ok(W::job(Slip::claimed(self)))
+                Ok(W::job(QueueEntry::claimed(self)))
             }
             other => {
                 content.stage = other;
@@ -378,7 +378,7 @@ impl<P, R> Content<P, R> {
     }
 }
 
-impl<W, P, R> Joinable<R> for Parcel<W, P, R>
+impl<W, P, R> Joinable<R> for TaskState<W, P, R>
 where
     W: Unpack<P, R>,
     P: Send + 'static,

@@ -14,10 +14,10 @@ use crate::error::{JoinError, Refused};
 
 /// An error if [`wait_for`] would block a thread that must not block.
 pub(crate) fn check_wait<R>(
-    parcel: &Arc<dyn Joinable<R>>,
+    task_state: &Arc<dyn Joinable<R>>,
     deadline: Option<Instant>,
 ) -> Result<(), Refused> {
-    if parcel.is_done() || is_over(deadline) || parcel.may_block() {
+    if task_state.is_done() || is_over(deadline) || task_state.may_block() {
         return Ok(());
     }
     Err(Refused::InRuntime)
@@ -25,27 +25,28 @@ pub(crate) fn check_wait<R>(
 
 /// Waits for an outcome, on a thread.
 pub(crate) fn wait_for<R>(
-    parcel: &Arc<dyn Joinable<R>>,
+    task_state: &Arc<dyn Joinable<R>>,
     deadline: Option<Instant>,
 ) -> Option<Result<R, JoinError>> {
-    wait_with(parcel, deadline, |waker| parcel.collect(waker))
+    wait_with(task_state, deadline, |waker| task_state.collect(waker))
 }
 
 /// Waits until a task has ended, on a thread, and for what `poll` finds then. If the thread runs a task, that one
 /// runs the awaited one itself or lends its place: see [`lend`](crate::engine::scheduler::lend).
 pub(crate) fn wait_with<R, T>(
-    parcel: &Arc<dyn Joinable<R>>,
+    task_state: &Arc<dyn Joinable<R>>,
     deadline: Option<Instant>,
     mut poll: impl FnMut(&Waker) -> Option<T>,
 ) -> Option<T> {
-    let found = if parcel.is_done() || run_here(parcel) { poll(Waker::noop()) } else { None };
+    let found =
+        if task_state.is_done() || run_here(task_state) { poll(Waker::noop()) } else { None };
     if found.is_some() || is_over(deadline) {
         return found.or_else(|| poll(Waker::noop()));
     }
     let lent = Lent::begin();
-    let want = || lent.as_ref().and_then(|lent| Arc::clone(parcel).want(lent.token()));
+    let want = || lent.as_ref().and_then(|lent| Arc::clone(task_state).want(lent.token()));
     let mut retry = want();
-    if look(|| parcel.is_done().then_some(())).is_some()
+    if look(|| task_state.is_done().then_some(())).is_some()
         && let Some(found) = poll(Waker::noop())
     {
         return Some(found);
@@ -56,7 +57,7 @@ pub(crate) fn wait_with<R, T>(
             return Some(found);
         }
         if !park_until(deadline, retry) {
-            parcel.unwant();
+            task_state.unwant();
             return poll(&waker);
         }
         retry = retry.and_then(|_| want());
@@ -65,21 +66,21 @@ pub(crate) fn wait_with<R, T>(
 
 /// Polls for an outcome. A task that waits for it lends its place as long as it is suspended.
 pub(crate) fn poll_outcome<R>(
-    parcel: &Arc<dyn Joinable<R>>,
+    task_state: &Arc<dyn Joinable<R>>,
     suspension: &mut Option<Suspension>,
     context: &Context<'_>,
 ) -> Poll<Result<R, JoinError>> {
     resume_on_thread();
-    let mut outcome = parcel.collect(context.waker());
-    if outcome.is_none() && run_here(parcel) {
-        outcome = parcel.collect(context.waker());
+    let mut outcome = task_state.collect(context.waker());
+    if outcome.is_none() && run_here(task_state) {
+        outcome = task_state.collect(context.waker());
     }
     if let Some(outcome) = outcome {
         *suspension = None;
         return Poll::Ready(outcome);
     }
     if let Some(by) = suspend_on(suspension) {
-        Arc::clone(parcel).want(by);
+        Arc::clone(task_state).want(by);
     }
     Poll::Pending
 }
@@ -112,8 +113,8 @@ pub(crate) fn block_on_or_retry<R>(
 }
 
 /// Runs a queued task on the calling thread, which joins it, if it may. True if it has run.
-fn run_here<R>(parcel: &Arc<dyn Joinable<R>>) -> bool {
-    inside() == Some(Kind::Thread) && Arc::clone(parcel).run_here()
+fn run_here<R>(task_state: &Arc<dyn Joinable<R>>) -> bool {
+    inside() == Some(Kind::Thread) && Arc::clone(task_state).run_here()
 }
 
 /// The task that the calling thread runs is suspended on a handle: what is there as long as that task is. None if it

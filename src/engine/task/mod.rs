@@ -5,5 +5,5 @@ pub(crate) mod current;
 pub(crate) mod handle;
 pub(crate) mod join;
 pub(crate) mod run;
-pub(crate) mod slip;
+pub(crate) mod queue_entry;
 pub(crate) mod waits;

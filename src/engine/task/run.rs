@@ -28,7 +28,7 @@ pub(crate) enum End {
     Completed,
     Panicked,
     /// It was not there any more: its handle had it cancelled, or run elsewhere.
-    Ghost,
+    Tombstone,
     /// It was dropped while it ran.
     Cancelled,
     /// It completed, and has been counted.
@@ -40,19 +40,19 @@ pub(crate) enum End {
 /// Who counts a task that is counted before its outcome shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Counts {
-    /// It has a ticket of the line.
+    /// It has a ticket of the queue.
     Ticket,
     #[cfg_attr(
-        not(any(feature = "tokio", all(test, loom))),
+        not(any(feature = "tokio", test)),
         expect(dead_code, reason = "for pools of futures")
     )]
     /// It has one, and a driver runs it.
     Driver,
     /// Its submitter runs it.
     Caller,
-    /// The thread that joins it runs it, and its ticket is a ghost.
+    /// The thread that joins it runs it, and its ticket is a tombstone.
     Guest(Guest),
-    /// It was taken out of its turn for a lent place, and its ticket is a ghost.
+    /// It was taken out of its turn for a lent place, and its ticket is a tombstone.
     Claimed,
 }
 

@@ -7,7 +7,7 @@
 use std::panic::RefUnwindSafe;
 use std::sync::{Arc, Weak};
 
-use crate::engine::scheduler::crew::Acts;
+use crate::engine::scheduler::core::Actions;
 use crate::engine::scheduler::lend::{Lender, Release};
 use crate::engine::sync::{Mutex, lock};
 
@@ -59,12 +59,12 @@ impl Waits {
     }
 
     /// The pool counts the task in the same step. What that asks for is done after the lock.
-    fn change(&self, decide: impl FnOnce(&mut State) -> Option<Acts>) {
+    fn change(&self, decide: impl FnOnce(&mut State) -> Option<Actions>) {
         let mut state = lock(&self.state);
-        let acts = decide(&mut state);
+        let actions = decide(&mut state);
         drop(state);
-        if let Some(acts) = acts {
-            Arc::clone(&self.pool).carry_out(acts);
+        if let Some(actions) = actions {
+            Arc::clone(&self.pool).carry_out(actions);
         }
     }
 }

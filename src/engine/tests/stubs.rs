@@ -1,4 +1,4 @@
-//! What the tests of drivers, lists and the lookout share: a future, an engine without a runtime, and a
+//! What the tests of drivers, lists and the watchdog share: a future, an engine without a runtime, and a
 //! waker that counts.
 
 use std::future::Future;
@@ -10,16 +10,16 @@ use std::task::{Context, Poll, Wake};
 #[cfg(feature = "tokio")]
 use std::time::Duration;
 
-use crate::engine::executor::cell::{Errand, Runnable};
+use crate::engine::executor::cell::{Runnable, TaskFuture};
 use crate::engine::executor::driver::{Begin, Drives};
-use crate::engine::executor::list::{Board, List};
 #[cfg(feature = "tokio")]
 use crate::engine::executor::polling::Polls;
+use crate::engine::executor::run_queue::{Executor, RunQueue};
 use crate::engine::task::run::End;
-use crate::engine::{Engine, Hands, Hooks, NoStart, Settings, Work};
+use crate::engine::{Engine, Hooks, NoStart, Settings, Work, WorkerKind};
 
 /// A future that does in each poll what the script says.
-pub(crate) fn errand<S>(script: S) -> impl Errand
+pub(crate) fn future<S>(script: S) -> impl TaskFuture
 where
     S: FnMut(&mut Context<'_>) -> Poll<End> + Send + Unpin,
 {
@@ -36,7 +36,7 @@ impl<S: FnMut(&mut Context<'_>) -> Poll<End> + Unpin> Future for Scripted<S> {
     }
 }
 
-impl<S: FnMut(&mut Context<'_>) -> Poll<End> + Send + Unpin> Errand for Scripted<S> {
+impl<S: FnMut(&mut Context<'_>) -> Poll<End> + Send + Unpin> TaskFuture for Scripted<S> {
     fn origin(&self) -> Option<&'static Location<'static>> {
         None
     }
@@ -47,15 +47,15 @@ impl<S: FnMut(&mut Context<'_>) -> Poll<End> + Send + Unpin> Errand for Scripted
 }
 
 /// Futures whose drivers are turned by hand.
-pub(crate) struct ByHand(Arc<Board>);
+pub(crate) struct ByHand(Arc<Executor>);
 
 impl Work for ByHand {
     type Job = Arc<dyn Runnable>;
 
     const MOST: usize = 1000;
 
-    fn hands(&self) -> Hands {
-        Hands::Drivers(self.0.drivers())
+    fn worker_kind(&self) -> WorkerKind {
+        WorkerKind::Drivers(self.0.drivers())
     }
 
     fn start(_: &Arc<Engine<Self>>, _: usize) -> Result<(), NoStart> {
@@ -66,7 +66,7 @@ impl Work for ByHand {
         true
     }
 
-    fn is_ghost(_: &Self::Job) -> bool {
+    fn is_tombstone(_: &Self::Job) -> bool {
         false
     }
 
@@ -76,26 +76,26 @@ impl Work for ByHand {
 }
 
 impl Drives for ByHand {
-    fn board(&self) -> &Arc<Board> {
+    fn executor(&self) -> &Arc<Executor> {
         &self.0
     }
 
-    fn begin(_: &Arc<Engine<Self>>, _: &Arc<List>, job: Self::Job) -> Begin {
+    fn begin(_: &Arc<Engine<Self>>, _: &Arc<RunQueue>, job: Self::Job) -> Begin {
         Begin::Cell(job)
     }
 }
 
 /// With drivers that share a runtime's threads.
 pub(crate) fn engine(drivers: usize, capacity: usize) -> Arc<Engine<ByHand>> {
-    engine_on(Board::new(drivers), capacity)
+    engine_on(Executor::new(drivers), capacity)
 }
 
-pub(crate) fn engine_on(board: Board, capacity: usize) -> Arc<Engine<ByHand>> {
-    engine_with(board, settings(capacity))
+pub(crate) fn engine_on(executor: Executor, capacity: usize) -> Arc<Engine<ByHand>> {
+    engine_with(executor, settings(capacity))
 }
 
-pub(crate) fn engine_with(board: Board, settings: Settings) -> Arc<Engine<ByHand>> {
-    Engine::new(settings, ByHand(Arc::new(board)))
+pub(crate) fn engine_with(executor: Executor, settings: Settings) -> Arc<Engine<ByHand>> {
+    Engine::new(settings, ByHand(Arc::new(executor)))
 }
 
 pub(crate) fn settings(capacity: usize) -> Settings {
@@ -117,9 +117,9 @@ pub(crate) fn settings(capacity: usize) -> Settings {
 /// Calls this as a future would that is polled by a driver whose polls take so long.
 #[cfg(feature = "tokio")]
 pub(crate) fn as_polled<R>(time: Duration, call: impl FnOnce() -> R) -> R {
-    let board = Arc::new(Board::new(1));
-    board.list(0).tempo.note(1, time);
-    let _polls = Polls::cells_of(&board, 0);
+    let executor = Arc::new(Executor::new(1));
+    executor.run_queue(0).poll_stats.note(1, time);
+    let _polls = Polls::cells_of(&executor, 0);
     call()
 }
 

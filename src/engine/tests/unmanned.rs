@@ -30,7 +30,7 @@ fn engine() -> Arc<Engine<Closures>> {
 }
 
 fn push(engine: &Engine<Closures>) {
-    engine.lock().line.push(Task::new(|| {}));
+    engine.lock().queue.push(Task::new(|| {}));
 }
 
 #[test]
@@ -62,11 +62,11 @@ fn more_may_run_up_to_the_capacity() {
 #[cfg(feature = "tokio")]
 fn tasks_are_queued_for_a_place_while_as_many_are_driven_as_may_run() {
     let engine = engine();
-    engine.lane.begin_driven(2);
+    engine.fast_path.begin_driven(2);
     push(&engine);
     push(&engine);
     assert!(engine.has_queued_more_than(1) && !engine.has_queued_more_than(2));
-    engine.lane.end_driven();
+    engine.fast_path.end_driven();
     assert!(!engine.has_queued_more_than(1), "one of them may begin");
 }
 

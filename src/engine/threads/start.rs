@@ -6,7 +6,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::engine::scheduler::crew::Acts;
+use crate::engine::scheduler::core::Actions;
 use crate::engine::sync::thread::{JoinHandle, ThreadId};
 use crate::engine::sync::{lock, thread};
 use crate::engine::{Engine, Work};
@@ -34,7 +34,7 @@ impl PoolId {
     }
 }
 
-/// The threads that work, and those that have left. Not by their place in the roster: a place is
+/// The threads that work, and those that have left. Not by their place in the worker table: a place is
 /// vacant, and may be taken again, a moment before its last thread is gone.
 #[derive(Default)]
 pub(in crate::engine) struct Threads {
@@ -43,7 +43,7 @@ pub(in crate::engine) struct Threads {
 }
 
 impl<W: Work> Engine<W> {
-    /// Starts a thread for a place of the roster. The handle is stored before anybody can ask for it,
+    /// Starts a thread for a place of the worker table. The handle is stored before anybody can ask for it,
     /// because that is done under the same lock.
     pub(crate) fn start_thread(
         &self,
@@ -64,7 +64,7 @@ impl<W: Work> Engine<W> {
         Ok(())
     }
 
-    /// The name of the thread at this place of the roster.
+    /// The name of the thread at this place of the worker table.
     pub(crate) fn thread_name(&self, index: usize) -> String {
         format!("{}-{index}", self.settings.name)
     }
@@ -78,17 +78,17 @@ impl<W: Work> Engine<W> {
     /// before anybody hears of it. It leaves its handle to be joined, if it has a thread of its own, and joins
     /// the one who left before, so that at most one thread that has left is not joined yet.
     pub(in crate::engine) fn leave(self: &Arc<Self>, index: usize, first: impl FnOnce()) -> bool {
-        let mut acts = Acts::default();
-        let mut crew = self.lock();
-        if crew.calls_back(index) {
+        let mut actions = Actions::default();
+        let mut scheduler = self.lock();
+        if scheduler.calls_back(index) {
             return false;
         }
         // Before it is let go, so that its handle is there for whoever hears of that.
         let before = self.leave_handle();
-        crew.let_go(index, &mut acts);
-        drop(crew);
+        scheduler.let_go(index, &mut actions);
+        drop(scheduler);
         first();
-        self.perform(acts);
+        self.perform(actions);
         join(before);
         true
     }

@@ -1,4 +1,4 @@
-//! The worker: a thread that asks the crew what to do, does it, and asks again.
+//! The worker: a thread that asks the scheduler what to do, does it, and asks again.
 
 use std::hint;
 use std::sync::Arc;
@@ -6,20 +6,20 @@ use std::time::{Duration, Instant};
 
 use crate::engine::context::{Kind, end_task, enter};
 use crate::engine::queue::block::Block;
-use crate::engine::queue::lane::Claim;
-use crate::engine::queue::line::Stretch;
-use crate::engine::scheduler::crew::{Did, Next, Rest};
+use crate::engine::queue::fast_path::Claim;
+use crate::engine::queue::line::ClaimedBlock;
+use crate::engine::scheduler::core::{Order, Report, Rest};
 use crate::engine::sync::{now, park, thread};
 use crate::engine::task::run::{Counts, End};
 use crate::engine::threads::spin::{cores, spin};
 use crate::engine::wait::this_thread;
 use crate::engine::{Engine, NoStart, ThreadWork};
 
-/// How often a worker that ran the line dry reads it again before it asks the crew. It is not
+/// How often a worker that ran the queue dry reads it again before it asks the scheduler. It is not
 /// known as looking meanwhile, so this is short: about two microseconds.
-const LINGER: u32 = if cfg!(loom) { 1 } else { 80 };
+const DRY_SPINS: u32 = if cfg!(loom) { 1 } else { 80 };
 
-/// Starts a worker for a place of the roster.
+/// Starts a worker for a place of the worker table.
 pub(crate) fn start_worker<W: ThreadWork>(
     engine: &Arc<Engine<W>>,
     index: usize,
@@ -34,16 +34,16 @@ fn main<W: ThreadWork>(engine: &Arc<Engine<W>>, index: usize) {
     let _inside = enter(engine, Kind::Thread);
     let name = engine.thread_name(index);
     let mut worker =
-        Worker { engine, index, name, state: None, idle_since: None, breath: Breath::default() };
-    let mut did = Did::Arrive(this_thread());
+        Worker { engine, index, name, state: None, idle_since: None, backoff: Backoff::default() };
+    let mut report = Report::Arrive(this_thread());
     loop {
         worker.begin();
-        worker.serve(did);
+        worker.serve(report);
         worker.end();
         if engine.leave(index, || ()) {
             break;
         }
-        did = Did::Rest { expired: false };
+        report = Report::Rest { expired: false };
     }
 }
 
@@ -53,7 +53,7 @@ struct Worker<'a, W: ThreadWork> {
     name: String,
     state: Option<W::State>,
     idle_since: Option<Instant>,
-    breath: Breath,
+    backoff: Backoff,
 }
 
 impl<W: ThreadWork> Worker<'_, W> {
@@ -68,36 +68,38 @@ impl<W: ThreadWork> Worker<'_, W> {
     }
 
     /// Works until it is told to leave.
-    fn serve(&mut self, mut did: Did<W::Job>) {
+    fn serve(&mut self, mut report: Report<W::Job>) {
         loop {
-            let next = self.engine.decide(|crew, acts| crew.next(self.index, did, acts));
-            did = match next {
-                Next::Run(job) => self.run_one(job),
-                Next::Drive(job, stretch) => self.drive(job, stretch),
-                Next::Look { published } => self.look(published),
-                Next::Rest(rest) => self.rest(rest),
-                Next::Prepare(blocks) => {
-                    Did::Prepare((0..blocks).map(|_| Block::on_pages()).collect())
+            let next = self
+                .engine
+                .decide(|scheduler, actions| scheduler.next(self.index, report, actions));
+            report = match next {
+                Order::Run(job) => self.run_one(job),
+                Order::Drive(job, claimed) => self.drive(job, claimed),
+                Order::Look { published } => self.look(published),
+                Order::Rest(rest) => self.rest(rest),
+                Order::Prepare(blocks) => {
+                    Report::Prepare((0..blocks).map(|_| Block::on_pages()).collect())
                 }
-                Next::Leave => return,
+                Order::Leave => return,
             };
         }
     }
 
-    fn run_one(&mut self, job: W::Job) -> Did<W::Job> {
+    fn run_one(&mut self, job: W::Job) -> Report<W::Job> {
         self.idle_since = None;
         let begin = now();
         let end = self.run(job).uncounted();
-        Did::Run { end, nanos: nanos_since(begin) }
+        Report::Run { end, nanos: nanos_since(begin) }
     }
 
-    /// Runs tasks from the lane until it is sealed, spent or dry.
-    fn drive(&mut self, first: W::Job, mut stretch: Stretch<W::Job>) -> Did<W::Job> {
+    /// Runs tasks from the fast path until it is sealed, spent or dry.
+    fn drive(&mut self, first: W::Job, mut claimed: ClaimedBlock<W::Job>) -> Report<W::Job> {
         self.idle_since = None;
         let (begin, mut tasks, mut timed) = (now(), 1, None);
         let mut last = self.run(first).uncounted();
         while matches!(last, None | Some(End::Completed)) {
-            match stretch.next(&self.engine.lane, last.is_some()) {
+            match claimed.next(&self.engine.fast_path, last.is_some()) {
                 Ok(job) => {
                     last = self.run(job).uncounted();
                     tasks += 1;
@@ -105,7 +107,7 @@ impl<W: ThreadWork> Worker<'_, W> {
                 Err(Claim::Dry) => {
                     // From here on the time is not only that of tasks.
                     timed.get_or_insert_with(|| (tasks, nanos_since(begin)));
-                    if !self.linger(&mut last) {
+                    if !self.spin_dry(&mut last) {
                         break;
                     }
                 }
@@ -113,33 +115,33 @@ impl<W: ThreadWork> Worker<'_, W> {
             }
         }
         let (tasks, nanos) = timed.unwrap_or_else(|| (tasks, nanos_since(begin)));
-        Did::Drive { stretch, tasks, last, nanos }
+        Report::Drive { claimed, tasks, last, nanos }
     }
 
     /// Ends the last task and waits a moment for the next. True if there is one.
-    fn linger(&mut self, last: &mut Option<End>) -> bool {
-        let lane = &self.engine.lane;
-        let seen = lane.published();
+    fn spin_dry(&mut self, last: &mut Option<End>) -> bool {
+        let fast_path = &self.engine.fast_path;
+        let seen = fast_path.published();
         if last.is_some() {
-            if !lane.end() {
+            if !fast_path.end() {
                 return false;
             }
             *last = None;
         }
         if cores() == 1 {
             // A worker that parks at once is woken for the next task, and takes the core from its
-            // submitter at each one. After it has given way the submitter has filled the line.
+            // submitter at each one. After it has given way the submitter has filled the queue.
             thread::yield_now();
-            return lane.published() > seen;
+            return fast_path.published() > seen;
         }
-        self.breath.take();
-        for _ in 0..LINGER {
-            if lane.hurry() {
+        self.backoff.take();
+        for _ in 0..DRY_SPINS {
+            if fast_path.hurry() {
                 return false;
             }
-            let published = lane.published() - seen;
+            let published = fast_path.published() - seen;
             if published > 0 {
-                self.breath.note(published);
+                self.backoff.note(published);
                 return true;
             }
             hint::spin_loop();
@@ -161,13 +163,13 @@ impl<W: ThreadWork> Worker<'_, W> {
         end
     }
 
-    fn look(&self, published: u64) -> Did<W::Job> {
-        let lane = &self.engine.lane;
-        let found = spin(|| (lane.published() != published).then_some(())).is_some();
-        Did::Look { found }
+    fn look(&self, published: u64) -> Report<W::Job> {
+        let fast_path = &self.engine.fast_path;
+        let found = spin(|| (fast_path.published() != published).then_some(())).is_some();
+        Report::Look { found }
     }
 
-    fn rest(&mut self, rest: Rest) -> Did<W::Job> {
+    fn rest(&mut self, rest: Rest) -> Report<W::Job> {
         if rest == Rest::Anew {
             self.idle_since = None;
         }
@@ -183,23 +185,23 @@ impl<W: ThreadWork> Worker<'_, W> {
             Rest::For(rest) => park(Some(rest)),
         }
         let keep_alive = self.engine.settings.keep_alive;
-        Did::Rest { expired: keep_alive.is_some_and(|time| has_passed(idle_since, time)) }
+        Report::Rest { expired: keep_alive.is_some_and(|time| has_passed(idle_since, time)) }
     }
 }
 
-/// The pause a worker takes when it has run the line dry. A worker that reads the line again at
+/// The pause a worker takes when it has run the queue dry. A worker that reads the queue again at
 /// once gets one task at a time, and for each of them the submitter and the worker wait for each
 /// other's cache line. After a pause there are several. But whoever waits for a single task's
 /// effect should not wait for a pause, too. So a pause that brought several tasks is made longer,
 /// one that did not is made shorter, and now and then it is tried out whether one would help.
 #[derive(Debug, Default)]
-struct Breath {
+struct Backoff {
     spins: u32,
     taken: u32,
     trial: bool,
 }
 
-impl Breath {
+impl Backoff {
     const TRIAL: u32 = 8;
     const LONGEST: u32 = 64;
 
@@ -238,27 +240,27 @@ mod tests {
 
     #[test]
     fn a_pause_grows_while_it_brings_several_tasks_and_shrinks_otherwise() {
-        let mut breath = Breath::default();
+        let mut backoff = Backoff::default();
         let mut spins = Vec::new();
         for tasks in [4, 9, 4, 4, 4, 4, 4, 3, 1, 3] {
-            breath.take();
-            breath.note(tasks);
-            spins.push(breath.spins);
+            backoff.take();
+            backoff.note(tasks);
+            spins.push(backoff.spins);
         }
         assert_eq!(spins, [12, 18, 27, 40, 60, 64, 64, 32, 16, 8]);
     }
 
     #[test]
     fn every_sixteenth_time_a_pause_is_tried_and_not_blamed() {
-        let mut breath = Breath::default();
+        let mut backoff = Backoff::default();
         let trials = (1..=40).filter(|_| {
-            breath.take();
-            breath.trial
+            backoff.take();
+            backoff.trial
         });
         assert_eq!(trials.collect::<Vec<_>>(), [16, 32]);
-        let mut breath = Breath { spins: 8, trial: true, taken: 0 };
-        breath.note(1);
-        assert_eq!(breath.spins, 8);
+        let mut backoff = Backoff { spins: 8, trial: true, taken: 0 };
+        backoff.note(1);
+        assert_eq!(backoff.spins, 8);
     }
 
     fn engine() -> Arc<Engine<Closures>> {
@@ -279,8 +281,8 @@ mod tests {
     }
 
     fn worker(engine: &Arc<Engine<Closures>>) -> Worker<'_, Closures> {
-        let (name, breath, idle_since) = (String::new(), Breath::default(), Some(now()));
-        Worker { engine, index: 0, name, state: None, idle_since, breath }
+        let (name, backoff, idle_since) = (String::new(), Backoff::default(), Some(now()));
+        Worker { engine, index: 0, name, state: None, idle_since, backoff }
     }
 
     #[test]
@@ -288,7 +290,7 @@ mod tests {
         let engine = engine();
         let mut worker = worker(&engine);
         let long_ago = worker.idle_since;
-        assert!(matches!(worker.rest(Rest::Anew), Did::Rest { .. }));
+        assert!(matches!(worker.rest(Rest::Anew), Report::Rest { .. }));
         let anew = worker.idle_since;
         assert!(anew > long_ago);
         for rest in [Rest::For(Duration::ZERO), Rest::UntilExpired] {
@@ -298,11 +300,11 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_on_the_lane_says_how_many_tasks_it_ran() {
+    fn a_worker_on_the_fast_path_says_how_many_tasks_it_ran() {
         let engine = engine();
-        (0..5).for_each(|_| engine.lock().line.push(Task::new(|| {})));
-        let (job, stretch) = engine.lock().line.open().expect("there are five");
-        let Did::Drive { tasks, .. } = worker(&engine).drive(job, stretch) else {
+        (0..5).for_each(|_| engine.lock().queue.push(Task::new(|| {})));
+        let (job, claimed) = engine.lock().queue.open().expect("there are five");
+        let Report::Drive { tasks, .. } = worker(&engine).drive(job, claimed) else {
             panic!("it was on the lane")
         };
         assert_eq!(tasks, 5);
@@ -311,9 +313,9 @@ mod tests {
     #[test]
     fn a_worker_that_looks_sees_a_new_task() {
         let engine = engine();
-        let found = || matches!(worker(&engine).look(0), Did::Look { found: true });
+        let found = || matches!(worker(&engine).look(0), Report::Look { found: true });
         assert!(!found());
-        engine.lock().line.push(Task::new(|| {}));
+        engine.lock().queue.push(Task::new(|| {}));
         assert!(found());
     }
 

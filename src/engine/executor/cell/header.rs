@@ -2,7 +2,7 @@
 //!
 //! | state   | it is                                   | becomes                                  |
 //! |---------|-----------------------------------------|------------------------------------------|
-//! | Ready   | in its list's queue, or about to be     | Polling, by whoever takes it out         |
+//! | Ready   | in its run queue's queue, or about to be     | Polling, by whoever takes it out         |
 //! | Polling | being polled                            | Waiting; Again if it was woken meanwhile |
 //! | Again   | being polled, and to be polled again    | Ready                                    |
 //! | Waiting | nobody's, until it is woken             | Ready                                    |
@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use super::Polled;
 use super::home::Home;
-use crate::engine::executor::list::List;
+use crate::engine::executor::run_queue::RunQueue;
 use crate::engine::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
 const READY: u8 = 0;
@@ -28,7 +28,7 @@ const OVER: u8 = 4;
 /// What a driver knows of a cell.
 pub(crate) struct Header {
     state: AtomicU8,
-    /// Where it stands in its list.
+    /// Where it stands in its run queue.
     index: AtomicU32,
     /// The list of the driver that began with it, for good.
     home: Home,
@@ -39,8 +39,8 @@ impl Header {
         Header { state: AtomicU8::new(READY), index: AtomicU32::new(0), home: Home::new() }
     }
 
-    /// Gives it its place in its list.
-    pub(crate) fn settle(&self, home: &Arc<List>, index: u32) {
+    /// Gives it its place in its run queue.
+    pub(crate) fn settle(&self, home: &Arc<RunQueue>, index: u32) {
         self.home.set(home);
         debug_assert!(self.is_at_home(home), "a cell has one home");
         self.index.store(index, Ordering::Relaxed);
@@ -54,14 +54,14 @@ impl Header {
     }
 
     #[inline]
-    pub(crate) fn home(&self) -> Option<&List> {
+    pub(crate) fn home(&self) -> Option<&RunQueue> {
         self.home.get()
     }
 
-    /// Whether that is its list.
+    /// Whether that is its run queue.
     #[inline]
-    pub(crate) fn is_at_home(&self, list: &Arc<List>) -> bool {
-        self.home.get().is_some_and(|home| std::ptr::eq(home, Arc::as_ptr(list)))
+    pub(crate) fn is_at_home(&self, run_queue: &Arc<RunQueue>) -> bool {
+        self.home.get().is_some_and(|home| std::ptr::eq(home, Arc::as_ptr(run_queue)))
     }
 
     /// Somebody wakes it.

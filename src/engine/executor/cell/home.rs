@@ -4,11 +4,11 @@ use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::engine::executor::list::List;
+use crate::engine::executor::run_queue::RunQueue;
 
 /// A list that is set once, and held from then on. Not set if it is null; otherwise it came from an `Arc`,
 /// which it owns.
-pub(super) struct Home(AtomicPtr<List>);
+pub(super) struct Home(AtomicPtr<RunQueue>);
 
 impl Home {
     pub(super) const fn new() -> Self {
@@ -16,11 +16,11 @@ impl Home {
     }
 
     /// Sets it, unless it is set.
-    pub(super) fn set(&self, list: &Arc<List>) {
+    pub(super) fn set(&self, run_queue: &Arc<RunQueue>) {
         if self.get().is_some() {
             return;
         }
-        let own = Arc::into_raw(Arc::clone(list)).cast_mut();
+        let own = Arc::into_raw(Arc::clone(run_queue)).cast_mut();
         // Release: pairs with the Acquire in `get`.
         let set =
             self.0.compare_exchange(ptr::null_mut(), own, Ordering::Release, Ordering::Relaxed);
@@ -31,19 +31,19 @@ impl Home {
     }
 
     #[inline]
-    pub(super) fn get(&self) -> Option<&List> {
-        let list = self.0.load(Ordering::Acquire);
+    pub(super) fn get(&self) -> Option<&RunQueue> {
+        let run_queue = self.0.load(Ordering::Acquire);
         // SAFETY: if it is set it stays so, and what it owns is there for as long as this.
-        unsafe { list.as_ref() }
+        unsafe { run_queue.as_ref() }
     }
 }
 
 impl Drop for Home {
     fn drop(&mut self) {
-        let list = *self.0.get_mut();
-        if !list.is_null() {
+        let run_queue = *self.0.get_mut();
+        if !run_queue.is_null() {
             // SAFETY: it came from an `Arc`, and this is its end.
-            drop(unsafe { Arc::from_raw(list) });
+            drop(unsafe { Arc::from_raw(run_queue) });
         }
     }
 }
@@ -51,18 +51,18 @@ impl Drop for Home {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::engine::executor::list::Board;
+    use crate::engine::executor::run_queue::Executor;
 
     #[test]
     fn it_is_set_once_and_holds_what_it_was_set_to() {
-        let board = Board::new(2);
-        let (first, second) = (board.list(0), board.list(1));
+        let executor = Executor::new(2);
+        let (first, second) = (executor.run_queue(0), executor.run_queue(1));
         let counts = || (Arc::strong_count(first), Arc::strong_count(second));
         let (home, before) = (Home::new(), counts());
         assert!(home.get().is_none());
         home.set(first);
         home.set(second);
-        assert!(home.get().is_some_and(|list| ptr::eq(list, &raw const **first)));
+        assert!(home.get().is_some_and(|run_queue| ptr::eq(run_queue, &raw const **first)));
         assert_eq!(counts(), (before.0 + 1, before.1));
         drop(home);
         assert_eq!(counts(), before);
@@ -72,15 +72,15 @@ mod tests {
     fn of_two_that_set_it_one_wins() {
         let rounds = if cfg!(miri) { 5 } else { 200 };
         for _ in 0..rounds {
-            let (board, home) = (Board::new(2), Home::new());
+            let (executor, home) = (Executor::new(2), Home::new());
             std::thread::scope(|scope| {
                 for number in 0..2 {
-                    let (home, list) = (&home, board.list(number));
-                    scope.spawn(move || home.set(list));
+                    let (home, run_queue) = (&home, executor.run_queue(number));
+                    scope.spawn(move || home.set(run_queue));
                 }
             });
             let number = home.get().expect("both have set it").number();
-            let held = [0, 1].map(|number| Arc::strong_count(board.list(number)));
+            let held = [0, 1].map(|number| Arc::strong_count(executor.run_queue(number)));
             assert_eq!(held[number], held[1 - number] + 1);
         }
     }

@@ -1,7 +1,7 @@
 use std::sync::OnceLock;
 
 use super::*;
-use crate::engine::tests::stubs::errand;
+use crate::engine::tests::stubs::future;
 
 type Cells = Arc<OnceLock<Arc<dyn Runnable>>>;
 
@@ -13,7 +13,7 @@ fn poll_once(cell: &Arc<dyn Runnable>) -> Polled {
 fn given_up_meanwhile() -> (Arc<dyn Runnable>, Arc<()>) {
     let (own, owned) = (Cells::default(), Arc::new(()));
     let (its_cell, inside, mut polls) = (Arc::clone(&own), Arc::clone(&owned), 0);
-    let cell: Arc<dyn Runnable> = Cell::new(errand(move |_| {
+    let cell: Arc<dyn Runnable> = Cell::new(future(move |_| {
         polls += 1;
         if polls == 2 {
             let cell = its_cell.get().expect("it was set");
@@ -28,7 +28,7 @@ fn given_up_meanwhile() -> (Arc<dyn Runnable>, Arc<()>) {
 
 #[test]
 fn what_was_never_polled_is_taken_once() {
-    let cell = Cell::new(errand(|_| Poll::Pending));
+    let cell = Cell::new(future(|_| Poll::Pending));
     assert!(cell.take().is_some());
     assert!(cell.take().is_none());
     let cell = cell as Arc<dyn Runnable>;

@@ -6,12 +6,12 @@ use super::Drives;
 use crate::engine::Engine;
 use crate::engine::executor::cell::Runnable;
 use crate::engine::executor::polling::driver_of;
-use crate::engine::scheduler::crew::Acts;
+use crate::engine::scheduler::core::Actions;
 
 impl<W: Drives> Engine<W> {
     /// The number of the driver that polls on the calling thread, if it is one of this pool's.
     pub(crate) fn driver_here(&self) -> Option<usize> {
-        driver_of(self.work.board())
+        driver_of(self.work.executor())
     }
 
     /// Begins with up to `most` more futures beside those of the driver that polls on the calling thread, without a
@@ -22,10 +22,10 @@ impl<W: Drives> Engine<W> {
         mut cell: impl FnMut() -> Arc<dyn Runnable>,
     ) -> Option<usize> {
         let driver = self.driver_here()?;
-        let mut acts = Acts::default();
-        let begun = self.lock().begin_beside(most, &mut acts)?;
-        self.perform(acts);
-        self.work.board().list(driver).add(&mut (0..begun).map(|_| cell()).collect());
+        let mut actions = Actions::default();
+        let begun = self.lock().begin_beside(most, &mut actions)?;
+        self.perform(actions);
+        self.work.executor().run_queue(driver).add(&mut (0..begun).map(|_| cell()).collect());
         Some(begun)
     }
 }

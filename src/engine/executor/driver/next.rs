@@ -1,4 +1,4 @@
-//! What a driver polls next: what is ready on its own list, or on another's if that one needs help.
+//! What a driver polls next: what is ready on its own run queue, or on another's if that one needs help.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -10,11 +10,11 @@ impl<W: Drives> Driver<W> {
     #[inline]
     pub(super) fn next(&mut self, ended: Option<u32>) -> Option<Arc<dyn Runnable>> {
         let next = match self.helps {
-            false => self.list.next(ended).or_else(|| self.help_out()),
+            false => self.run_queue.next(ended).or_else(|| self.help_out()),
             true => self.next_or_others(ended),
         };
         if next.is_some() {
-            self.list.stop_searching();
+            self.run_queue.stop_searching();
         }
         next
     }
@@ -25,37 +25,37 @@ impl<W: Drives> Driver<W> {
         if self.others_turn
             && let Some(theirs) = self.steal()
         {
-            ended.into_iter().for_each(|index| self.list.retire(index));
+            ended.into_iter().for_each(|index| self.run_queue.retire(index));
             return Some(theirs);
         }
-        self.list.next(ended).or_else(|| self.steal())
+        self.run_queue.next(ended).or_else(|| self.steal())
     }
 
     fn help_out(&self) -> Option<Arc<dyn Runnable>> {
-        if self.list.is_each_for_itself() { None } else { self.steal() }
+        if self.run_queue.is_each_for_itself() { None } else { self.steal() }
     }
 
     fn steal(&self) -> Option<Arc<dyn Runnable>> {
-        self.engine.work.board().steal(self.list.number())
+        self.engine.work.executor().steal(self.run_queue.number())
     }
 
     /// Sees whether another driver needs help, because it is stuck in a poll, or sleeps although
-    /// something is ready. It gets every other poll then: this one's own list may never be empty.
+    /// something is ready. It gets every other poll then: this one's own run queue may never be empty.
     pub(super) fn look_around(&mut self, now: Instant) {
         if now - self.looked < self.look_every {
             return;
         }
         self.looked = now;
-        if self.list.is_each_for_itself() {
-            // The lookout does so.
+        if self.run_queue.is_each_for_itself() {
+            // The watchdog does so.
             self.helps = false;
             return;
         }
-        let board = self.engine.work.board();
-        let others = board.lists().iter().zip(&mut self.seen);
-        let others = others.filter(|(list, _)| list.number() != self.list.number());
-        self.helps = others.fold(false, |helps, (list, seen)| {
-            helps | (list.tempo.has_not_moved(seen) && list.has_ready())
+        let executor = self.engine.work.executor();
+        let others = executor.run_queues().iter().zip(&mut self.seen);
+        let others = others.filter(|(run_queue, _)| run_queue.number() != self.run_queue.number());
+        self.helps = others.fold(false, |helps, (run_queue, seen)| {
+            helps | (run_queue.poll_stats.has_not_moved(seen) && run_queue.has_ready())
         });
     }
 }

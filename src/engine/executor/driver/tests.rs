@@ -1,5 +1,5 @@
 mod beside;
-mod stint;
+mod poll_turn;
 
 use std::cell::Cell as Counter;
 use std::future::Future;
@@ -9,32 +9,32 @@ use std::task::{Poll, Waker};
 use super::*;
 use crate::engine::Patience;
 use crate::engine::executor::cell::Cell;
-use crate::engine::executor::lookout::Tempo;
-use crate::engine::scheduler::crew::Phase;
+use crate::engine::executor::watchdog::PollStats;
+use crate::engine::scheduler::core::Phase;
 use crate::engine::scheduler::ends::Ended;
-use crate::engine::scheduler::roster::Duty;
+use crate::engine::scheduler::worker_table::WorkerState;
 use crate::engine::sync::atomic::{AtomicUsize, Ordering};
 use crate::engine::task::join::suspend_on;
-use crate::engine::tests::stubs::{Bell, ByHand, engine, engine_on, engine_with, errand, settings};
+use crate::engine::tests::stubs::{Bell, ByHand, engine, engine_on, engine_with, future, settings};
 
 fn driver(engine: &Arc<Engine<ByHand>>) -> Driver<ByHand> {
-    let me = engine.lock().roster.add(Duty::Called);
+    let me = engine.lock().worker_table.add(WorkerState::Called);
     Driver::new(engine, me).0
 }
 
-/// Puts a future of so many steps into the line, and returns how many it has done. It wakes itself
+/// Puts a future of so many steps into the queue, and returns how many it has done. It wakes itself
 /// after each step but the last.
 fn push(engine: &Engine<ByHand>, last: usize) -> Arc<AtomicUsize> {
     let done = Arc::new(AtomicUsize::new(0));
     let steps = Arc::clone(&done);
-    let future = errand(move |context| {
+    let future = future(move |context| {
         if steps.fetch_add(1, Ordering::Relaxed) + 1 == last {
             return Poll::Ready(End::Completed);
         }
         context.waker().wake_by_ref();
         Poll::Pending
     });
-    engine.lock().line.push(Cell::new(future));
+    engine.lock().queue.push(Cell::new(future));
     done
 }
 
@@ -62,18 +62,22 @@ fn a_turn_ends_when_its_time_is_over() {
     assert_eq!(short_turn(&mut driver, 3), Turn::Yield);
     assert_eq!(done.load(Ordering::Relaxed), POLLS_PER_REFILL + 3);
     assert_eq!(driver.stride, 1);
-    assert_eq!(engine.lock().roster.duty(driver.me), Duty::Engaged, "it has something to poll");
+    assert_eq!(
+        engine.lock().worker_table.worker_state(driver.me),
+        WorkerState::Engaged,
+        "it has something to poll"
+    );
 }
 
 #[test]
 fn a_stride_is_longer_again_when_polls_are_short() {
-    let (mut stint, tempo) = (Stint::begin(1), Tempo::default());
+    let (mut poll_turn, poll_stats) = (PollTurn::begin(1), PollStats::default());
     let strides = [1, 2, 4, 8, 16, 32, 32];
     for stride in strides {
-        assert!((1..stride).all(|_| !stint.has_polled()) && stint.has_polled());
-        assert!(!stint.is_over(&tempo, Duration::MAX));
+        assert!((1..stride).all(|_| !poll_turn.has_polled()) && poll_turn.has_polled());
+        assert!(!poll_turn.is_over(&poll_stats, Duration::MAX));
     }
-    assert_eq!(stint.polls, strides.iter().sum());
+    assert_eq!(poll_turn.polls, strides.iter().sum());
 }
 
 #[test]
@@ -117,7 +121,7 @@ fn a_driver_that_is_stuck_is_helped_by_one_that_has_enough_to_do() {
 
 #[test]
 fn a_driver_with_a_thread_of_its_own_leaves_others_alone_until_everybody_helps() {
-    let engine = engine_on(Board::apart(2), 10);
+    let engine = engine_on(Executor::apart(2), 10);
     let (mut first, mut second) = (driver(&engine), driver(&engine));
     let its = push(&engine, usize::MAX);
     assert_eq!(short_turn(&mut first, 1), Turn::Yield);
@@ -142,7 +146,7 @@ fn a_driver_with_a_thread_of_its_own_leaves_others_alone_until_everybody_helps()
 
 #[test]
 fn a_driver_without_anything_of_its_own_sleeps_beside_others() {
-    let engine = engine_on(Board::apart(2), 10);
+    let engine = engine_on(Executor::apart(2), 10);
     let (mut first, mut second) = (driver(&engine), driver(&engine));
     push(&engine, usize::MAX);
     assert_eq!(short_turn(&mut first, 1), Turn::Yield);
@@ -155,8 +159,8 @@ fn a_driver_without_anything_of_its_own_sleeps_beside_others() {
 
 #[test]
 fn whoever_waits_is_served_when_everybody_is_to_help() {
-    for board in [Board::new(2), Board::apart(2)] {
-        let engine = engine_on(board, 10);
+    for executor in [Executor::new(2), Executor::apart(2)] {
+        let engine = engine_on(executor, 10);
         let mut first = driver(&engine);
         push(&engine, usize::MAX);
         assert_eq!(short_turn(&mut first, 1), Turn::Yield);
@@ -166,7 +170,7 @@ fn whoever_waits_is_served_when_everybody_is_to_help() {
         engine.let_one_drive(true);
         assert!(!has_ended());
         // As in a turn whose next poll takes long.
-        engine.lane.end_driven();
+        engine.fast_path.end_driven();
         assert!(!has_ended(), "nobody has told");
         engine.let_one_drive(false);
         assert!(has_ended());
@@ -180,6 +184,7 @@ fn a_driver_does_not_step_back_if_it_is_needed() {
     let (mut first, mut second) = (driver(&engine), driver(&engine));
     // A waker that is the same each time: it would not step back with one that is news.
     let waker = Waker::from(Arc::new(Bell::default()));
+    second.times = AT_ONCE; // So few polls that no watchdog comes.
     let mut second_turn = || second.turn(&Context::from_waker(&waker), || ());
     let done = push(&engine, 3);
     assert_eq!(short_turn(&mut first, 1), Turn::Yield);
@@ -206,7 +211,7 @@ fn new_tasks_are_taken_in_the_middle_of_a_turn() {
         polls.set(polls.get() + 1);
         if polls.get() == 2 {
             let (old, begun) = (Arc::clone(&old), Arc::clone(&begun));
-            engine.lock().line.push(Cell::new(errand(move |_| {
+            engine.lock().queue.push(Cell::new(future(move |_| {
                 begun.store(old.load(Ordering::Relaxed), Ordering::Relaxed);
                 Poll::Ready(End::Completed)
             })));
@@ -239,31 +244,31 @@ fn a_budget_is_given_back_before_the_next() {
 }
 
 #[test]
-fn a_future_that_has_ended_leaves_the_list() {
+fn a_future_that_has_ended_leaves_the_run_queue() {
     let engine = engine(2, 10);
     let (mut first, mut second) = (driver(&engine), driver(&engine));
     push(&engine, 1);
     push(&engine, 2);
     assert_eq!(turn(&mut first), Turn::Sleep);
-    assert!(first.list.take_all().is_empty());
+    assert!(first.run_queue.take_all().is_empty());
     push(&engine, 1);
     assert_eq!(short_turn(&mut first, 1), Turn::Yield);
-    assert!(first.list.take_all().is_empty(), "its turn ended with it");
+    assert!(first.run_queue.take_all().is_empty(), "its turn ended with it");
     push(&engine, 3);
     assert_eq!(short_turn(&mut first, 1), Turn::Yield);
     assert_eq!(turn(&mut second), Turn::Sleep);
-    assert!(first.list.take_all().is_empty(), "another driver has polled it");
-    assert_eq!(engine.lane.driven(), 0);
+    assert!(first.run_queue.take_all().is_empty(), "another driver has polled it");
+    assert_eq!(engine.fast_path.driven(), 0);
 }
 
 #[test]
-fn a_driver_that_leaves_has_no_place_in_the_crew() {
+fn a_driver_that_leaves_has_no_place_in_the_scheduler() {
     let engine = engine(1, 1);
     let mut driver = driver(&engine);
     engine.close();
     assert_eq!(turn(&mut driver), Turn::Leave);
-    assert_eq!(engine.lock().roster.workers(), 0);
-    assert!(!engine.work().board().is_up());
+    assert_eq!(engine.lock().worker_table.workers(), 0);
+    assert!(!engine.work().executor().is_up());
 }
 
 #[test]
@@ -313,7 +318,7 @@ fn as_many_tasks_are_offered_as_could_run_at_once() {
         let mut made = 0;
         let offered = engine.offer(most, || {
             made += 1;
-            Cell::new(errand(|_| Poll::Pending)) as _
+            Cell::new(future(|_| Poll::Pending)) as _
         });
         assert_eq!(made, offered, "no more are made than there is room for");
         offered
@@ -326,7 +331,7 @@ fn as_many_tasks_are_offered_as_could_run_at_once() {
     // While one is made others may come in.
     let others = || {
         push(&engine, 1);
-        Cell::new(errand(|_| Poll::Pending)) as _
+        Cell::new(future(|_| Poll::Pending)) as _
     };
     assert_eq!(engine.offer(6, others), 3);
     assert_eq!(engine.lock().pending(), 10, "the last one had no room");
@@ -348,13 +353,13 @@ fn a_driver_that_cannot_be_started_ahead_of_time_leaves_nothing_queued() {
         }
         fails
     }));
-    let engine = engine_with(Board::new(2), settings);
+    let engine = engine_with(Executor::new(2), settings);
     engine.prestart(1).unwrap();
     let (driver, begun) = Driver::new(&engine, 0);
     assert!(begun.rely());
     *first.lock().unwrap() = Some(driver);
     for _ in 0..3 {
-        let cell: Arc<dyn Runnable> = Cell::new(errand(|_| Poll::Pending));
+        let cell: Arc<dyn Runnable> = Cell::new(future(|_| Poll::Pending));
         assert!(engine.submit(cell, Patience::None).is_ok());
     }
     assert!(engine.prestart(2).is_err());
@@ -368,7 +373,7 @@ fn a_task_waits_while_it_is_suspended_on_a_handle_and_not_while_it_is_polled() {
     let engine = engine(1, 1);
     let mut driver = driver(&engine);
     let (its, mut suspension, mut polls) = (Arc::clone(&engine), None, 0);
-    let future = errand(move |context| {
+    let future = future(move |context| {
         assert_eq!(its.lock().waiting_for_tasks(), 0, "it runs");
         polls += 1;
         match polls {
@@ -380,7 +385,7 @@ fn a_task_waits_while_it_is_suspended_on_a_handle_and_not_while_it_is_polled() {
         context.waker().wake_by_ref();
         Poll::Pending
     });
-    engine.lock().line.push(Cell::new(future));
+    engine.lock().queue.push(Cell::new(future));
     let waiting = [(); 4].map(|()| {
         short_turn(&mut driver, 1);
         engine.lock().waiting_for_tasks()

@@ -1,20 +1,20 @@
-//! Each driver has a thread of its own, and polls what is on its own list until it is to help.
+//! Each driver has a thread of its own, and polls what is on its own run queue until it is to help.
 
 use super::*;
 
-/// A board of two such drivers. The first one has polled a future that waits for the event. Each is rung for by
+/// A executor of two such drivers. The first one has polled a future that waits for the event. Each is rung for by
 /// its alarm.
-fn each_for_itself() -> (Arc<Board>, [Arc<Alarm>; 2], Event) {
-    let (board, event) = (Arc::new(Board::apart(2)), Event::default());
+fn each_for_itself() -> (Arc<Executor>, [Arc<Alarm>; 2], Event) {
+    let (executor, event) = (Arc::new(Executor::apart(2)), Event::default());
     let alarms: [Arc<Alarm>; 2] = Default::default();
-    for (list, alarm) in board.lists().iter().zip(&alarms) {
-        list.rise(&Waker::from(Arc::clone(alarm)));
+    for (run_queue, alarm) in executor.run_queues().iter().zip(&alarms) {
+        run_queue.rise(&Waker::from(Arc::clone(alarm)));
     }
-    board.set_one(true);
+    executor.set_one(true);
     let Job::Bare(cell) = bare(event.clone()) else { unreachable!("it has no handle") };
-    board.list(0).add(&mut vec![cell]);
-    assert_eq!(wakes::poll_ready(board.list(0)), 0);
-    (board, alarms, event)
+    executor.run_queue(0).add(&mut vec![cell]);
+    assert_eq!(wakes::poll_ready(executor.run_queue(0)), 0);
+    (executor, alarms, event)
 }
 
 fn rings(alarm: &Alarm) -> bool {
@@ -24,10 +24,10 @@ fn rings(alarm: &Alarm) -> bool {
 #[test]
 fn each_is_woken_for_its_own() {
     explore(|| {
-        let (board, [own, other], event) = each_for_itself();
-        assert!(board.list(1).sleep(&board), "it has nothing");
+        let (executor, [own, other], event) = each_for_itself();
+        assert!(executor.run_queue(1).sleep(&executor), "it has nothing");
         let waker = thread::spawn(move || event.happen());
-        let sleeps = board.list(0).sleep(&board);
+        let sleeps = executor.run_queue(0).sleep(&executor);
         waker.join().unwrap();
         assert!(!sleeps || rings(&own), "nobody else would poll it");
         assert!(!rings(&other));
@@ -37,13 +37,13 @@ fn each_is_woken_for_its_own() {
 #[test]
 fn one_that_is_stuck_is_helped_by_one_that_goes_to_sleep() {
     explore(|| {
-        let (board, [_, helper], event) = each_for_itself();
+        let (executor, [_, helper], event) = each_for_itself();
         // From here on the first driver is in a poll that takes long.
         event.happen();
-        let its = Arc::clone(&board);
-        let lookout = thread::spawn(move || its.set_one(false));
-        let sleeps = board.list(1).sleep(&board);
-        lookout.join().unwrap();
+        let its = Arc::clone(&executor);
+        let watchdog = thread::spawn(move || its.set_one(false));
+        let sleeps = executor.run_queue(1).sleep(&executor);
+        watchdog.join().unwrap();
         assert!(!sleeps || rings(&helper), "it is to help");
     });
 }
@@ -51,9 +51,9 @@ fn one_that_is_stuck_is_helped_by_one_that_goes_to_sleep() {
 #[test]
 fn a_future_that_begins_beside_another_is_polled() {
     explore(|| {
-        let pool = pool_on(Board::apart(2), Start::ByHand, settings(3, 8));
+        let pool = pool_on(Executor::apart(2), Start::ByHand, settings(3, 8));
         let [first, second] = drivers(&pool);
-        pool.work().board().set_one(true);
+        pool.work().executor().set_one(true);
         let (ran, begun) = (Drops::default(), Arc::new(StdMutex::new(0)));
         let (its, guards, tells) = (Arc::clone(&pool), ran.clone(), Arc::clone(&begun));
         submit(&pool, async move {

@@ -155,9 +155,9 @@ fn a_permit_whose_runtime_is_gone_has_its_task_cancelled() {
         *pool.work().start.lock().unwrap() = Start::Gone;
         let held = pool.admit(Patience::None).unwrap();
         let shutdown = thread::spawn(move || drop(driver));
-        let parcel = pack(&pool, async { 1 });
-        held.put(Job::Spawned(Slip::new(&parcel)));
-        assert_eq!(outcome(parcel), None);
+        let task_state = pack(&pool, async { 1 });
+        held.put(Job::Spawned(QueueEntry::new(&task_state)));
+        assert_eq!(outcome(task_state), None);
         shutdown.join().unwrap();
         drain(&pool);
         assert_eq!(ended(&pool), (0, 1));
@@ -190,15 +190,15 @@ fn a_driver_that_never_began_is_told_to_whoever_started_it() {
         let pool = pool(1, Start::Dropped, settings(1, 8));
         let drops = Drops::default();
         let guard = drops.guard();
-        let parcel = pack(&pool, async move {
+        let task_state = pack(&pool, async move {
             let _guard = guard;
             1
         });
-        let entered = pool.submit(Job::Spawned(Slip::new(&parcel)), Patience::None);
+        let entered = pool.submit(Job::Spawned(QueueEntry::new(&task_state)), Patience::None);
         let refused = entered.map_err(|(_, refused)| refused).err();
         assert!(matches!(refused, None | Some(Refused::RuntimeGone)));
         // The job that came back is dropped, and so the task is cancelled in both cases.
-        assert_eq!(outcome(parcel), None);
+        assert_eq!(outcome(task_state), None);
         drain(&pool);
         assert_eq!((ended(&pool), drops.count()), ((0, u64::from(refused.is_none())), 1));
     });

@@ -202,12 +202,12 @@ fn an_awaited_task_is_completed_or_cancelled() {
             let _guard = guard;
             1
         });
-        let (parcel, seen, engine) = (Arc::clone(&child), drops.clone(), Arc::clone(&pool));
+        let (task_state, seen, engine) = (Arc::clone(&child), drops.clone(), Arc::clone(&pool));
         let parent = spawn(&pool, async move {
-            let job = Job::Spawned(Slip::new(&parcel));
+            let job = Job::Spawned(QueueEntry::new(&task_state));
             assert!(engine.submit(job, Patience::Future).is_ok());
             engine.close();
-            let outcome = JoinHandle::new(parcel as _).await;
+            let outcome = JoinHandle::new(task_state as _).await;
             assert_eq!(seen.count(), 1, "what it owned is gone when its outcome shows");
             usize::from(outcome.is_ok())
         });
@@ -226,14 +226,14 @@ fn an_awaited_task_that_does_not_end_can_be_cancelled_at_any_time() {
         let pool = pool(1, Start::ByHand, settings(1, 8));
         let [driver] = drivers(&pool);
         let child = pack(&pool, Event::default());
-        let (parcel, engine, begun) = (Arc::clone(&child), Arc::clone(&pool), Event::default());
+        let (task_state, engine, begun) = (Arc::clone(&child), Arc::clone(&pool), Event::default());
         let event = begun.clone();
         submit(&pool, async move {
-            let job = Job::Spawned(Slip::new(&parcel));
+            let job = Job::Spawned(QueueEntry::new(&task_state));
             assert!(engine.submit(job, Patience::Future).is_ok());
             engine.close();
             begun.happen();
-            assert!(JoinHandle::new(parcel as _).await.is_err());
+            assert!(JoinHandle::new(task_state as _).await.is_err());
             1
         });
         let canceller = thread::spawn(move || {

@@ -13,27 +13,28 @@ use loom::thread;
 use super::{explore, explore_up_to, settings};
 use crate::engine::executor::cell::{Cell, Runnable};
 use crate::engine::executor::driver::{Begin, Driver, Drives, Turn};
-use crate::engine::executor::list::{Board, List};
+use crate::engine::executor::run_queue::{Executor, RunQueue};
 use crate::engine::executor::watched::Watched;
 use crate::engine::{
-    End, Ended, Engine, Hands, Joinable, NoStart, Parcel, Patience, Settings, Slip, Unpack, Work,
+    End, Ended, Engine, Joinable, NoStart, Patience, QueueEntry, Settings, TaskState, Unpack, Work,
+    WorkerKind,
 };
 use crate::handle::JoinHandle;
 
 mod each;
 mod ends;
-mod lookout;
+mod watchdog;
 mod lend;
 mod wakes;
 
 type Pool = Arc<Engine<Futures>>;
 type Boxed = Pin<Box<dyn Future<Output = usize> + Send>>;
 type Body = Watched<Futures, Packed, Boxed>;
-type Spawned = Parcel<Futures, Packed, usize>;
+type Spawned = TaskState<Futures, Packed, usize>;
 
 /// Futures without a runtime.
 struct Futures {
-    board: Arc<Board>,
+    executor: Arc<Executor>,
     start: StdMutex<Start>,
     /// Drivers that were started and wait to be turned.
     waiting: StdMutex<Vec<Driver<Futures>>>,
@@ -54,7 +55,7 @@ enum Start {
 
 enum Job {
     Bare(Arc<dyn Runnable>),
-    Spawned(Slip<Futures, Packed, usize>),
+    Spawned(QueueEntry<Futures, Packed, usize>),
 }
 
 struct Packed(Arc<Cell<Body>>);
@@ -64,8 +65,8 @@ impl Work for Futures {
 
     const MOST: usize = 8;
 
-    fn hands(&self) -> Hands {
-        Hands::Drivers(self.board.drivers())
+    fn worker_kind(&self) -> WorkerKind {
+        WorkerKind::Drivers(self.executor.drivers())
     }
 
     fn start(engine: &Pool, index: usize) -> Result<(), NoStart> {
@@ -83,14 +84,14 @@ impl Work for Futures {
     fn kill(job: &Job) -> bool {
         match job {
             Job::Bare(_) => true,
-            Job::Spawned(slip) => slip.kill(),
+            Job::Spawned(queue_entry) => queue_entry.kill(),
         }
     }
 
-    fn is_ghost(job: &Job) -> bool {
+    fn is_tombstone(job: &Job) -> bool {
         match job {
             Job::Bare(_) => false,
-            Job::Spawned(slip) => slip.is_ghost(),
+            Job::Spawned(queue_entry) => queue_entry.is_tombstone(),
         }
     }
 
@@ -100,14 +101,14 @@ impl Work for Futures {
 }
 
 impl Drives for Futures {
-    fn board(&self) -> &Arc<Board> {
-        &self.board
+    fn executor(&self) -> &Arc<Executor> {
+        &self.executor
     }
 
-    fn begin(_: &Pool, _: &Arc<List>, job: Job) -> Begin {
+    fn begin(_: &Pool, _: &Arc<RunQueue>, job: Job) -> Begin {
         match job {
             Job::Bare(cell) => Begin::Cell(cell),
-            Job::Spawned(slip) => match slip.take_to_drive() {
+            Job::Spawned(queue_entry) => match queue_entry.take_to_drive() {
                 Ok((Packed(cell), _)) => Begin::Cell(cell),
                 Err(end) => Begin::Ended(end),
             },
@@ -116,8 +117,8 @@ impl Drives for Futures {
 }
 
 impl Unpack<Packed, usize> for Futures {
-    fn job(slip: Slip<Self, Packed, usize>) -> Job {
-        Job::Spawned(slip)
+    fn job(queue_entry: QueueEntry<Self, Packed, usize>) -> Job {
+        Job::Spawned(queue_entry)
     }
 
     fn run_here(_: &Arc<Spawned>) -> bool {
@@ -126,14 +127,14 @@ impl Unpack<Packed, usize> for Futures {
 }
 
 fn pool(drivers: usize, start: Start, settings: Settings) -> Pool {
-    pool_on(Board::new(drivers), start, settings)
+    pool_on(Executor::new(drivers), start, settings)
 }
 
-fn pool_on(board: Board, start: Start, settings: Settings) -> Pool {
-    let board = Arc::new(board);
+fn pool_on(executor: Executor, start: Start, settings: Settings) -> Pool {
+    let executor = Arc::new(executor);
     Engine::new(
         settings,
-        Futures { board, start: StdMutex::new(start), waiting: StdMutex::default() },
+        Futures { executor, start: StdMutex::new(start), waiting: StdMutex::default() },
     )
 }
 
@@ -155,8 +156,8 @@ fn submit(pool: &Pool, future: impl Future<Output = usize> + Send + 'static) {
 
 fn pack(pool: &Pool, future: impl Future<Output = usize> + Send + 'static) -> Arc<Spawned> {
     let origin = Location::caller();
-    Parcel::with(pool, origin, |parcel| {
-        Packed(Cell::new(Body::new(Box::pin(future), Some(parcel), origin)))
+    TaskState::with(pool, origin, |task_state| {
+        Packed(Cell::new(Body::new(Box::pin(future), Some(task_state), origin)))
     })
 }
 
@@ -164,15 +165,15 @@ fn spawn(
     pool: &Pool,
     future: impl Future<Output = usize> + Send + 'static,
 ) -> Arc<dyn Joinable<usize>> {
-    let parcel = pack(pool, future);
-    let job = Job::Spawned(Slip::new(&parcel));
+    let task_state = pack(pool, future);
+    let job = Job::Spawned(QueueEntry::new(&task_state));
     // From inside it enters however full the pool is.
     assert!(pool.submit(job, Patience::Future).is_ok());
-    parcel
+    task_state
 }
 
-fn outcome(parcel: Arc<dyn Joinable<usize>>) -> Option<usize> {
-    block_on(JoinHandle::new(parcel)).ok()
+fn outcome(task_state: Arc<dyn Joinable<usize>>) -> Option<usize> {
+    block_on(JoinHandle::new(task_state)).ok()
 }
 
 /// Closes the pool and waits until its drivers have gone.

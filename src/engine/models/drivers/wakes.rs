@@ -67,17 +67,17 @@ fn a_future_is_polled_by_one_driver_at_a_time() {
     });
 }
 
-/// Polls whatever is ready on a list. How many ended.
-pub(super) fn poll_ready(list: &Arc<List>) -> usize {
+/// Polls whatever is ready on a run queue. How many ended.
+pub(super) fn poll_ready(run_queue: &Arc<RunQueue>) -> usize {
     let mut ended = 0;
-    while let Some(cell) = list.next(None) {
+    while let Some(cell) = run_queue.next(None) {
         // Loom checks that no other thread polls it: it tracks every access to the cell's body.
         match cell::poll(&cell, |_| unreachable!("nothing panics here")) {
             Polled::Waits => {}
-            Polled::Again => list.push_ready(cell.header().index()),
+            Polled::Again => run_queue.push_ready(cell.header().index()),
             Polled::Ended(end) => {
                 assert_eq!(end, End::Completed);
-                list.remove(&cell);
+                run_queue.remove(&cell);
                 ended += 1;
             }
         }
@@ -88,17 +88,17 @@ pub(super) fn poll_ready(list: &Arc<List>) -> usize {
 #[test]
 fn a_cell_is_polled_by_one_at_a_time() {
     explore(|| {
-        let (board, event) = (Board::new(1), Event::default());
-        let list = Arc::clone(board.list(0));
+        let (executor, event) = (Executor::new(1), Event::default());
+        let run_queue = Arc::clone(executor.run_queue(0));
         let Job::Bare(cell) = bare(event.clone()) else { unreachable!("it has no handle") };
-        list.add(&mut vec![cell]);
-        let its_list = Arc::clone(&list);
-        let other = thread::spawn(move || poll_ready(&its_list));
+        run_queue.add(&mut vec![cell]);
+        let its_run_queue = Arc::clone(&run_queue);
+        let other = thread::spawn(move || poll_ready(&its_run_queue));
         let waker = thread::spawn(move || event.happen());
-        let mut ended = poll_ready(&list);
+        let mut ended = poll_ready(&run_queue);
         waker.join().unwrap();
         ended += other.join().unwrap();
-        ended += poll_ready(&list);
+        ended += poll_ready(&run_queue);
         assert_eq!(ended, 1);
     });
 }
@@ -106,8 +106,8 @@ fn a_cell_is_polled_by_one_at_a_time() {
 #[test]
 fn a_cell_that_is_given_up_is_dropped_once() {
     explore(|| {
-        let (board, event, drops) = (Board::new(1), Event::default(), Drops::default());
-        let list = Arc::clone(board.list(0));
+        let (executor, event, drops) = (Executor::new(1), Event::default(), Drops::default());
+        let run_queue = Arc::clone(executor.run_queue(0));
         let (its_event, guard) = (event.clone(), drops.guard());
         let Job::Bare(cell) = bare(async move {
             let _guard = guard;
@@ -115,8 +115,8 @@ fn a_cell_that_is_given_up_is_dropped_once() {
         }) else {
             unreachable!("it has no handle")
         };
-        list.add(&mut vec![Arc::clone(&cell)]);
-        let helper = thread::spawn(move || poll_until_given_up(&list));
+        run_queue.add(&mut vec![Arc::clone(&cell)]);
+        let helper = thread::spawn(move || poll_until_given_up(&run_queue));
         let waker = thread::spawn(move || event.happen());
         // Its driver is lost while another one may be at it.
         let given_up = cell::abandon(&cell);
@@ -128,12 +128,12 @@ fn a_cell_that_is_given_up_is_dropped_once() {
 }
 
 /// Polls what is ready until nothing is. How it ended, if it ended here.
-fn poll_until_given_up(list: &Arc<List>) -> Option<End> {
+fn poll_until_given_up(run_queue: &Arc<RunQueue>) -> Option<End> {
     let mut ended = None;
-    while let Some(cell) = list.next(None) {
+    while let Some(cell) = run_queue.next(None) {
         match cell::poll(&cell, |_| unreachable!("nothing panics here")) {
             Polled::Waits => {}
-            Polled::Again => list.push_ready(cell.header().index()),
+            Polled::Again => run_queue.push_ready(cell.header().index()),
             Polled::Ended(end) => assert_eq!(ended.replace(end), None, "it ends once"),
         }
     }

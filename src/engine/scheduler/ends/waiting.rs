@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-use crate::engine::scheduler::crew::{Acts, Crew, Phase};
+use crate::engine::scheduler::core::{Actions, Phase, Scheduler};
 use crate::engine::sync::MutexGuard;
-use crate::engine::wait::{Mood, Verdict, Waiter, is_over, park_until};
+use crate::engine::wait::{Verdict, WaitMode, Waiter, is_over, park_until};
 use crate::engine::wait_list::WaitList;
 use crate::engine::{Engine, Work};
 use crate::error::{Cause, StillRunning};
@@ -22,7 +22,7 @@ pub(crate) enum Ended {
     Workers,
 }
 
-impl<J> Crew<J> {
+impl<J> Scheduler<J> {
     pub(super) fn has_ended(&self, what: Ended) -> bool {
         match what {
             Ended::Tasks => self.is_over(),
@@ -32,18 +32,18 @@ impl<J> Crew<J> {
 
     /// Whether the pool has ended once it is closed.
     fn would_end(&self) -> bool {
-        self.roster.workers() == 0 && self.is_over()
+        self.worker_table.workers() == 0 && self.is_over()
     }
 
     /// Tells those who wait for an end, if it has come.
-    pub(in crate::engine::scheduler) fn tell_ends(&mut self, acts: &mut Acts) {
+    pub(in crate::engine::scheduler) fn tell_ends(&mut self, actions: &mut Actions) {
         for what in [Ended::Tasks, Ended::Workers] {
             if !self.has_ended(what) {
                 continue;
             }
             for waiter in self.those_awaiting(what).take_all() {
                 if waiter.decide(Verdict::Granted) {
-                    acts.wake.push(waiter);
+                    actions.wake.push(waiter);
                 }
             }
         }
@@ -60,9 +60,9 @@ impl<J> Crew<J> {
     }
 
     fn join_those_awaiting(&mut self, what: Ended, waiter: &Arc<Waiter>) {
-        let list = self.those_awaiting(what);
-        waiter.set_key(list.next_key());
-        list.push(Arc::clone(waiter));
+        let run_queue = self.those_awaiting(what);
+        waiter.set_key(run_queue.next_key());
+        run_queue.push(Arc::clone(waiter));
     }
 
     fn those_awaiting(&mut self, what: Ended) -> &mut WaitList<Arc<Waiter>> {
@@ -83,12 +83,12 @@ impl<W: Work> Engine<W> {
     pub(crate) fn drain(self: &Arc<Self>, deadline: Option<Instant>) -> Result<(), StillRunning> {
         self.check_outside(Ended::Workers)?;
         let may_block = may_wait::<W>(deadline);
-        let crew = self.lock();
-        if !may_block && !crew.would_end() {
-            return Err(in_runtime(&crew, Ended::Workers));
+        let scheduler = self.lock();
+        if !may_block && !scheduler.would_end() {
+            return Err(in_runtime(&scheduler, Ended::Workers));
         }
         let waiter = Waiter::thread();
-        self.close_and_await(crew, &waiter);
+        self.close_and_await(scheduler, &waiter);
         self.wait(Ended::Workers, &waiter, deadline)
     }
 
@@ -96,11 +96,11 @@ impl<W: Work> Engine<W> {
     /// again in between, the end would have come and gone unseen.
     fn close_and_await(
         self: &Arc<Self>,
-        mut crew: MutexGuard<'_, Crew<W::Job>>,
+        mut scheduler: MutexGuard<'_, Scheduler<W::Job>>,
         waiter: &Arc<Waiter>,
     ) {
-        crew.join_those_awaiting(Ended::Workers, waiter);
-        self.close_crew(crew, Phase::Closed);
+        scheduler.join_those_awaiting(Ended::Workers, waiter);
+        self.close_scheduler(scheduler, Phase::Closed);
     }
 
     /// Waits for an end. Says what is left if the end does not come in time, or if the calling thread cannot
@@ -112,9 +112,9 @@ impl<W: Work> Engine<W> {
     ) -> Result<(), StillRunning> {
         self.check_outside(what)?;
         if !may_wait::<W>(deadline) {
-            let crew = self.lock();
-            if !crew.has_ended(what) {
-                return Err(in_runtime(&crew, what));
+            let scheduler = self.lock();
+            if !scheduler.has_ended(what) {
+                return Err(in_runtime(&scheduler, what));
             }
         }
         let waiter = Waiter::thread();
@@ -137,10 +137,10 @@ impl<W: Work> Engine<W> {
         waiter_parks(self, waiter);
         while waiter.verdict().is_none() {
             if !park_until(deadline, None) {
-                let mut crew = self.lock();
+                let mut scheduler = self.lock();
                 if waiter.verdict().is_none() {
-                    crew.no_longer_await(what, waiter);
-                    return Err(crew.still_running());
+                    scheduler.no_longer_await(what, waiter);
+                    return Err(scheduler.still_running());
                 }
             }
         }
@@ -180,13 +180,13 @@ fn may_wait<W: Work>(deadline: Option<Instant>) -> bool {
     is_over(deadline) || W::may_block()
 }
 
-fn in_runtime<J>(crew: &Crew<J>, what: Ended) -> StillRunning {
-    StillRunning { cause: Cause::InRuntime(what), ..crew.still_running() }
+fn in_runtime<J>(scheduler: &Scheduler<J>, what: Ended) -> StillRunning {
+    StillRunning { cause: Cause::InRuntime(what), ..scheduler.still_running() }
 }
 
 fn waiter_parks<W: Work>(engine: &Engine<W>, waiter: &Waiter) {
-    let _crew = engine.lock();
-    waiter.set_mood(Mood::Parked);
+    let _scheduler = engine.lock();
+    waiter.set_wait_mode(WaitMode::Parked);
 }
 
 /// A future that is ready when an end has come. Dropped, it waits no longer.
@@ -236,17 +236,17 @@ impl<W: Work> Drop for UntilEnd<'_, W> {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::engine::scheduler::ends::tests::crew;
+    use crate::engine::scheduler::ends::tests::scheduler;
 
     #[test]
-    fn a_waiter_that_gives_up_is_removed_from_its_list() {
+    fn a_waiter_that_gives_up_is_removed_from_its_run_queue() {
         for what in [Ended::Tasks, Ended::Workers] {
-            let mut crew = crew(1);
+            let mut scheduler = scheduler(1);
             let (one, two) = (Waiter::thread(), Waiter::thread());
-            crew.line.push(0);
-            assert!(!crew.await_end(what, &one) && !crew.await_end(what, &two));
-            crew.no_longer_await(what, &one);
-            let left = crew.those_awaiting(what);
+            scheduler.queue.push(0);
+            assert!(!scheduler.await_end(what, &one) && !scheduler.await_end(what, &two));
+            scheduler.no_longer_await(what, &one);
+            let left = scheduler.those_awaiting(what);
             assert!(left.len() == 1 && left.first().is_some_and(|left| Arc::ptr_eq(left, &two)));
         }
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use super::{Asked, Patience};
-use crate::engine::scheduler::crew::Crew;
+use crate::engine::scheduler::core::Scheduler;
 use crate::engine::sync::MutexGuard;
 use crate::engine::wait::{Verdict, Waiter};
 use crate::engine::{Engine, Work};
@@ -19,8 +19,8 @@ impl<W: Work> Engine<W> {
         Admit { gate: AtGate { engine: self, waiter: None } }
     }
 
-    #[cfg(any(feature = "tokio", all(test, loom)))]
-    /// Puts a job into the line as soon as there is a place.
+    #[cfg(any(feature = "tokio", test))]
+    /// Puts a job into the queue as soon as there is a place.
     pub(crate) fn enter(self: &Arc<Self>, job: W::Job) -> Enter<'_, W> {
         Enter { gate: AtGate { engine: self, waiter: None }, job: Some(job) }
     }
@@ -39,18 +39,18 @@ impl<'a, W: Work> Held<'a, W> {
     /// Puts a job into the place.
     pub(crate) fn put(self, job: W::Job) {
         let held = ManuallyDrop::new(self);
-        let mut crew = held.engine.lock();
-        crew.release_place();
-        held.engine.put_promised(crew, job);
+        let mut scheduler = held.engine.lock();
+        scheduler.release_place();
+        held.engine.put_promised(scheduler, job);
     }
 }
 
 impl<W: Work> Drop for Held<'_, W> {
     fn drop(&mut self) {
-        self.engine.decide(|crew, acts| {
-            crew.release_place();
-            crew.serve_waiters(acts);
-            crew.call_last_to_go(acts);
+        self.engine.decide(|scheduler, actions| {
+            scheduler.release_place();
+            scheduler.serve_waiters(actions);
+            scheduler.call_last_to_go(actions);
         });
     }
 }
@@ -65,7 +65,7 @@ struct AtGate<'a, W: Work> {
 /// A place for a future.
 enum Place<'a, W: Work> {
     /// As long as the lock is held.
-    Now(MutexGuard<'a, Crew<W::Job>>),
+    Now(MutexGuard<'a, Scheduler<W::Job>>),
     Held(Held<'a, W>),
 }
 
@@ -73,15 +73,15 @@ impl<'a, W: Work> AtGate<'a, W> {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Place<'a, W>, Refused>> {
         let engine = self.engine;
         let Some(waiter) = &self.waiter else {
-            let crew = engine.lock();
-            if crew.is_clear() {
-                return Poll::Ready(Ok(Place::Now(crew)));
+            let scheduler = engine.lock();
+            if scheduler.is_clear() {
+                return Poll::Ready(Ok(Place::Now(scheduler)));
             }
-            drop(crew);
+            drop(scheduler);
             // To clone a waker is somebody else's code, so it is done without the lock.
             let waiter = Waiter::future(context.waker());
             return match engine.ask(engine.lock(), None, Patience::Future, || waiter) {
-                Ok(Asked::Entered(crew, _)) => Poll::Ready(Ok(Place::Now(crew))),
+                Ok(Asked::Entered(scheduler, _)) => Poll::Ready(Ok(Place::Now(scheduler))),
                 Ok(Asked::Waiting(waiter)) => {
                     self.waiter = Some(waiter);
                     Poll::Pending
@@ -99,9 +99,9 @@ impl<'a, W: Work> AtGate<'a, W> {
         Poll::Ready(match verdict {
             Verdict::Granted => Ok(Place::Held(Held { engine })),
             Verdict::Closed => {
-                let mut crew = engine.lock();
-                crew.gate.refused += 1;
-                Err(crew.refusal())
+                let mut scheduler = engine.lock();
+                scheduler.gate.refused += 1;
+                Err(scheduler.refusal())
             }
         })
     }
@@ -112,7 +112,7 @@ impl<W: Work> Drop for AtGate<'_, W> {
         let Some(waiter) = self.waiter.take() else {
             return;
         };
-        let verdict = self.engine.decide(|crew, acts| crew.withdraw(&waiter, acts));
+        let verdict = self.engine.decide(|scheduler, actions| scheduler.withdraw(&waiter, actions));
         if verdict.is_ok_and(|verdict| verdict == Verdict::Granted) {
             drop(Held { engine: self.engine });
         }
@@ -130,14 +130,14 @@ impl<'a, W: Work> Future for Admit<'a, W> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let engine = self.gate.engine;
         self.gate.poll(context).map_ok(|place| match place {
-            Place::Now(crew) => engine.hold(crew),
+            Place::Now(scheduler) => engine.hold(scheduler),
             Place::Held(held) => held,
         })
     }
 }
 
-#[cfg(any(feature = "tokio", all(test, loom)))]
-/// A future that is ready when its job is in the line, or comes back. Dropped before, the job is
+#[cfg(any(feature = "tokio", test))]
+/// A future that is ready when its job is in the queue, or comes back. Dropped before, the job is
 /// dropped with it.
 pub(crate) struct Enter<'a, W: Work> {
     gate: AtGate<'a, W>,
@@ -145,10 +145,10 @@ pub(crate) struct Enter<'a, W: Work> {
 }
 
 // A job is moved, never pinned.
-#[cfg(any(feature = "tokio", all(test, loom)))]
+#[cfg(any(feature = "tokio", test))]
 impl<W: Work> Unpin for Enter<'_, W> {}
 
-#[cfg(any(feature = "tokio", all(test, loom)))]
+#[cfg(any(feature = "tokio", test))]
 impl<W: Work> Future for Enter<'_, W> {
     type Output = Result<(), (W::Job, Refused)>;
 
@@ -159,8 +159,8 @@ impl<W: Work> Future for Enter<'_, W> {
             panic!("a future was polled after it had given its result")
         };
         Poll::Ready(match place {
-            Ok(Place::Now(crew)) => {
-                this.gate.engine.put(crew, job);
+            Ok(Place::Now(scheduler)) => {
+                this.gate.engine.put(scheduler, job);
                 Ok(())
             }
             Ok(Place::Held(held)) => {

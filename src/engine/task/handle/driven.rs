@@ -1,12 +1,12 @@
-//! A parcel whose task a driver runs: it can be told to stop.
+//! A task state whose task a driver runs: it can be told to stop.
 
 use std::task::Waker;
 
-use super::{Parcel, Stage, Unpack, contain, lock};
+use super::{Stage, TaskState, Unpack, contain, lock};
 use crate::engine::task::run::{Counts, End};
 use crate::error::{JoinError, TaskPanic};
 
-impl<W, P, R> Parcel<W, P, R>
+impl<W, P, R> TaskState<W, P, R>
 where
     W: Unpack<P, R>,
     P: Send + 'static,

@@ -1,10 +1,10 @@
 //! Who receives the panic of a task with a handle: the handle, or the hook if the handle was dropped.
 //!
-//! The parcel's lock decides it, so each panic is told once. A panic is put into the parcel, or told to the
+//! The task state's lock decides it, so each panic is told once. A panic is put into the task state, or told to the
 //! hook, before its task is counted: when a wait for the end of all tasks returns, the hook has been called
 //! for each handle that was dropped before.
 
-use super::{Content, Parcel, Stage, Unpack, lock};
+use super::{Content, Stage, TaskState, Unpack, lock};
 use crate::engine::task::run::{Counts, End};
 use crate::error::{JoinError, TaskPanic};
 
@@ -17,7 +17,7 @@ pub(super) enum Recipient {
     Hook,
 }
 
-impl<W, P, R> Parcel<W, P, R>
+impl<W, P, R> TaskState<W, P, R>
 where
     W: Unpack<P, R>,
     P: Send + 'static,

@@ -5,18 +5,18 @@ use std::task::Waker;
 
 use super::Trial;
 use crate::engine::executor::drive::{Has, Refill};
-use crate::engine::scheduler::crew::{Acts, Hands, Phase};
-use crate::engine::scheduler::roster::Duty;
+use crate::engine::scheduler::core::{Actions, Phase, WorkerKind};
+use crate::engine::scheduler::worker_table::WorkerState;
 use crate::engine::task::run::End;
 use crate::engine::wait::{Verdict, Waiter, this_thread};
 
-/// A crew of drivers, as many as there may be.
+/// A scheduler of drivers, as many as there may be.
 fn drivers(count: usize, capacity: usize) -> Trial {
     let mut trial = Trial::new(capacity, 0);
-    trial.crew.limits.hands = Hands::Drivers(count);
+    trial.scheduler.limits.worker_kind = WorkerKind::Drivers(count);
     for _ in 0..count {
-        let me = trial.crew.roster.add(Duty::Called);
-        trial.crew.roster.introduce(me, this_thread());
+        let me = trial.scheduler.worker_table.add(WorkerState::Called);
+        trial.scheduler.worker_table.introduce(me, this_thread());
     }
     trial
 }
@@ -24,112 +24,115 @@ fn drivers(count: usize, capacity: usize) -> Trial {
 /// What the first driver does next, and what it takes.
 fn refill(trial: &mut Trial, has: Has) -> (Refill, Vec<u32>) {
     let mut jobs = Vec::new();
-    let refill = trial.crew.refill(0, has, (64, &mut jobs), &mut Acts::default());
+    let refill = trial.scheduler.refill(0, has, (64, &mut jobs), &mut Actions::default());
     (refill, jobs)
 }
 
 #[test]
 fn a_driver_takes_as_many_as_may_run() {
     let mut trial = drivers(1, 2);
-    (0..3).for_each(|job| trial.crew.line.push(job));
+    (0..3).for_each(|job| trial.scheduler.queue.push(job));
     assert_eq!(refill(&mut trial, Has::Waiting), (Refill::Took, vec![0, 1]));
-    assert_eq!((trial.crew.line.driven(), trial.crew.line.queued()), (2, 1));
+    assert_eq!((trial.scheduler.queue.driven(), trial.scheduler.queue.queued()), (2, 1));
     assert_eq!(refill(&mut trial, Has::Ready), (Refill::Nothing, vec![]));
-    assert_eq!(trial.crew.roster.duty(0), Duty::Engaged);
-    trial.crew.end_driven(End::Panicked);
-    assert_eq!(trial.crew.line.driven(), 1);
+    assert_eq!(trial.scheduler.worker_table.worker_state(0), WorkerState::Engaged);
+    trial.scheduler.end_driven(End::Panicked);
+    assert_eq!(trial.scheduler.queue.driven(), 1);
     assert_eq!(refill(&mut trial, Has::Ready), (Refill::Took, vec![2]));
 }
 
 #[test]
 fn a_driver_is_idle_only_while_it_has_nothing_to_poll() {
     let mut trial = drivers(1, 2);
-    let idle = |trial: &Trial| trial.crew.roster.count(Duty::Idle);
+    let idle = |trial: &Trial| trial.scheduler.worker_table.count(WorkerState::Idle);
     assert_eq!((refill(&mut trial, Has::Waiting).0, idle(&trial)), (Refill::Idle, 1));
     assert_eq!((refill(&mut trial, Has::Waiting).0, idle(&trial)), (Refill::Idle, 1));
     assert_eq!((refill(&mut trial, Has::Ready).0, idle(&trial)), (Refill::Nothing, 0));
-    assert!(trial.crew.roster.call_newest().is_none(), "it is not in the order of the idle");
+    assert!(
+        trial.scheduler.worker_table.call_newest().is_none(),
+        "it is not in the order of the idle"
+    );
 }
 
 #[test]
 fn a_driver_goes_when_nothing_is_left_that_may_need_it() {
     let next = |count, change: fn(&mut Trial)| {
         let mut trial = drivers(count, 2);
-        trial.crew.phase = Phase::Closed;
+        trial.scheduler.phase = Phase::Closed;
         change(&mut trial);
         refill(&mut trial, Has::Waiting).0
     };
     assert_eq!(next(1, |_| {}), Refill::Leave);
-    assert_eq!(next(1, |trial| trial.crew.phase = Phase::Open), Refill::Idle);
-    assert_eq!(next(1, |trial| trial.crew.line.begin_driven(1)), Refill::Idle);
-    assert_eq!(next(2, |trial| trial.crew.line.begin_driven(1)), Refill::Idle);
-    assert_eq!(next(1, |trial| trial.crew.hold_place()), Refill::Idle);
-    let adopt = |trial: &mut Trial| trial.crew.books.note_adopt();
+    assert_eq!(next(1, |trial| trial.scheduler.phase = Phase::Open), Refill::Idle);
+    assert_eq!(next(1, |trial| trial.scheduler.queue.begin_driven(1)), Refill::Idle);
+    assert_eq!(next(2, |trial| trial.scheduler.queue.begin_driven(1)), Refill::Idle);
+    assert_eq!(next(1, |trial| trial.scheduler.hold_place()), Refill::Idle);
+    let adopt = |trial: &mut Trial| trial.scheduler.accounting.note_adopt();
     assert_eq!(next(1, adopt), Refill::Idle, "one runs in a lent place");
     assert_eq!(next(2, adopt), Refill::Idle, "another one may need help with it");
 }
 
 #[test]
 fn what_stands_in_the_line_is_lost_with_the_last_driver() {
-    let lost = |count, hands, phase| {
+    let lost = |count, worker_kind, phase| {
         let mut trial = drivers(count, 2);
-        trial.crew.line.push(7);
-        (trial.crew.limits.hands, trial.crew.phase) = (hands, phase);
-        trial.crew.lose(0, &mut Acts::default())
+        trial.scheduler.queue.push(7);
+        (trial.scheduler.limits.worker_kind, trial.scheduler.phase) = (worker_kind, phase);
+        trial.scheduler.lose(0, &mut Actions::default())
     };
-    assert_eq!(lost(1, Hands::Drivers(1), Phase::RuntimeGone), [7]);
-    assert!(lost(2, Hands::Drivers(2), Phase::RuntimeGone).is_empty(), "another one takes it");
-    assert!(lost(1, Hands::Drivers(1), Phase::Open).is_empty(), "another one may be started");
-    assert!(lost(1, Hands::Threads, Phase::Closed).is_empty(), "threads are not lost");
+    assert_eq!(lost(1, WorkerKind::Drivers(1), Phase::RuntimeGone), [7]);
+    assert!(lost(2, WorkerKind::Drivers(2), Phase::RuntimeGone).is_empty(), "another one takes it");
+    assert!(lost(1, WorkerKind::Drivers(1), Phase::Open).is_empty(), "another one may be started");
+    assert!(lost(1, WorkerKind::Threads, Phase::Closed).is_empty(), "threads are not lost");
 }
 
 #[test]
 fn a_driver_stands_by_unless_it_may_have_been_called() {
     let stands_by = |other, tasks: u32, closed| {
         let mut trial = drivers(2, 2);
-        trial.crew.roster.set(1, other);
-        (0..tasks).for_each(|job| trial.crew.line.push(job));
-        trial.crew.phase = if closed { Phase::Closed } else { Phase::Open };
-        let stands_by = trial.crew.stand_by(0);
-        assert_eq!(trial.crew.roster.duty(0) == Duty::Idle, stands_by);
+        trial.scheduler.worker_table.set(1, other);
+        (0..tasks).for_each(|job| trial.scheduler.queue.push(job));
+        trial.scheduler.phase = if closed { Phase::Closed } else { Phase::Open };
+        let stands_by = trial.scheduler.stand_by(0);
+        assert_eq!(trial.scheduler.worker_table.worker_state(0) == WorkerState::Idle, stands_by);
         stands_by
     };
-    assert!(stands_by(Duty::Engaged, 1, false), "the other one takes the task");
-    assert!(stands_by(Duty::Called, 1, false));
-    assert!(stands_by(Duty::Leaving, 0, false), "there is nothing to take");
-    assert!(!stands_by(Duty::Leaving, 1, false), "nobody else would");
-    assert!(!stands_by(Duty::Engaged, 0, true), "it may have to leave");
+    assert!(stands_by(WorkerState::Engaged, 1, false), "the other one takes the task");
+    assert!(stands_by(WorkerState::Called, 1, false));
+    assert!(stands_by(WorkerState::Leaving, 0, false), "there is nothing to take");
+    assert!(!stands_by(WorkerState::Leaving, 1, false), "nobody else would");
+    assert!(!stands_by(WorkerState::Engaged, 0, true), "it may have to leave");
 }
 
 #[test]
 fn nobody_is_called_while_one_driver_is_enough_and_at_work() {
     let called = |one_drives, other| {
         let mut trial = drivers(2, 2);
-        trial.crew.one_drives = one_drives;
-        assert!(trial.crew.stand_by(0));
-        trial.crew.roster.set(1, other);
+        trial.scheduler.one_drives = one_drives;
+        assert!(trial.scheduler.stand_by(0));
+        trial.scheduler.worker_table.set(1, other);
         trial.submit(0)
     };
-    assert_eq!(called(true, Duty::Engaged), 0);
-    assert_eq!(called(false, Duty::Engaged), 1, "it may be stuck");
-    assert_eq!(called(true, Duty::Leaving), 1, "nobody else is there");
+    assert_eq!(called(true, WorkerState::Engaged), 0);
+    assert_eq!(called(false, WorkerState::Engaged), 1, "it may be stuck");
+    assert_eq!(called(true, WorkerState::Leaving), 1, "nobody else is there");
 }
 
 /// Has tasks run and end until so many places are free.
 fn free_places(trial: &mut Trial, count: usize) {
     for _ in 0..count {
-        trial.crew.line.pop();
-        trial.crew.line.end();
+        trial.scheduler.queue.pop();
+        trial.scheduler.queue.end();
     }
 }
 
-/// A full crew, and a future that waits for a place.
+/// A full scheduler, and a future that waits for a place.
 fn with_waiter() -> (Trial, Arc<Waiter>) {
     let (mut trial, waiter) = (drivers(1, 1), Waiter::future(Waker::noop()));
-    // It has no room for them, so they stay in the line.
-    trial.crew.line.begin_driven(1);
-    (0..trial.crew.limits.queue).for_each(|job| trial.crew.line.push(job as u32));
-    trial.crew.queue_up(Arc::clone(&waiter), None);
+    // It has no room for them, so they stay in the queue.
+    trial.scheduler.queue.begin_driven(1);
+    (0..trial.scheduler.limits.queue).for_each(|job| trial.scheduler.queue.push(job as u32));
+    trial.scheduler.queue_up(Arc::clone(&waiter), None);
     (trial, waiter)
 }
 

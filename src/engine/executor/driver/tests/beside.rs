@@ -12,21 +12,21 @@ use crate::engine::task::waits::Waits;
 fn at_work(capacity: usize, driven: usize, queued: usize) -> (Arc<Engine<ByHand>>, Driver<ByHand>) {
     let engine = engine(1, capacity);
     let driver = driver(&engine);
-    engine.lane.begin_driven(driven);
+    engine.fast_path.begin_driven(driven);
     (0..queued).for_each(|_| drop(push(&engine, 1)));
     (engine, driver)
 }
 
 fn driven_and_queued(engine: &Engine<ByHand>) -> (usize, usize) {
-    let crew = engine.lock();
-    (crew.line.driven(), crew.line.queued())
+    let scheduler = engine.lock();
+    (scheduler.queue.driven(), scheduler.queue.queued())
 }
 
 /// What came of looking for the next one.
 /// So many futures that wait are begun with, beside what the driver polls. How many that were.
 fn begin_beside(driver: &Driver<ByHand>, most: usize) -> Option<usize> {
-    let _polls = Polls::cells_of(driver.engine.work().board(), driver.me);
-    driver.engine.begin_beside(most, || Cell::new(errand(|_| Poll::Pending)))
+    let _polls = Polls::cells_of(driver.engine.work().executor(), driver.me);
+    driver.engine.begin_beside(most, || Cell::new(future(|_| Poll::Pending)))
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn as_many_begin_beside_another_as_there_are_places() {
     assert_eq!((begin_beside(&driver, 40), accepted()), (Some(40), 40));
     assert_eq!(driven_and_queued(&engine), (40, 0));
     while turn(&mut driver) == Turn::Yield {}
-    assert!(driver.list.tempo.has_not_moved(&mut 40), "each was polled once");
+    assert!(driver.run_queue.poll_stats.has_not_moved(&mut 40), "each was polled once");
     assert_eq!((begin_beside(&driver, 99), accepted()), (Some(60), 100));
     assert_eq!((begin_beside(&driver, 1), accepted()), (Some(0), 100));
     engine.resize(200);
@@ -60,7 +60,7 @@ fn only_a_driver_of_the_pool_begins_with_more() {
     let cell = || -> Arc<dyn Runnable> { unreachable!("nobody would poll it") };
     assert_eq!(engine.begin_beside(3, cell), None, "no driver polls here");
     let (_, others) = at_work(9, 1, 0);
-    let _polls = Polls::cells_of(others.engine.work().board(), others.me);
+    let _polls = Polls::cells_of(others.engine.work().executor(), others.me);
     assert_eq!(engine.begin_beside(3, cell), None, "one of another pool does");
     assert_eq!(driven_and_queued(&engine), (1, 0));
 }
@@ -69,11 +69,11 @@ fn only_a_driver_of_the_pool_begins_with_more() {
 fn all_drivers_are_there_when_one_begins_with_more() {
     let engine = engine(3, 10);
     let first = driver(&engine);
-    assert_eq!(engine.lock().roster.workers(), 1);
+    assert_eq!(engine.lock().worker_table.workers(), 1);
     assert_eq!(begin_beside(&first, 0), Some(0));
-    assert_eq!(engine.lock().roster.workers(), 1, "there is nothing to help with");
+    assert_eq!(engine.lock().worker_table.workers(), 1, "there is nothing to help with");
     assert_eq!(begin_beside(&first, 2), Some(2));
-    assert_eq!(engine.lock().roster.workers(), 3);
+    assert_eq!(engine.lock().worker_table.workers(), 3);
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn a_cell_knows_what_it_waits_for_on_every_driver() {
     let waits: [Arc<Mutex<Vec<Arc<Waits>>>>; 2] = Default::default();
     for waits in &waits {
         let (waits, mut polls) = (Arc::clone(waits), 0);
-        let future = errand(move |context| {
+        let future = future(move |context| {
             let note = || waits.lock().unwrap().extend(current_waits());
             note();
             polls += 1;
@@ -95,11 +95,11 @@ fn a_cell_knows_what_it_waits_for_on_every_driver() {
             context.waker().wake_by_ref();
             Poll::Pending
         });
-        engine.lock().line.push(Cell::new(future));
+        engine.lock().queue.push(Cell::new(future));
     }
     assert_eq!(short_turn(&mut home, 2), Turn::Yield);
     let pool: Arc<dyn Lender> = Arc::clone(&engine) as _;
-    let at_home: Vec<_> = (0..2).map(|index| home.list.waits(index, &pool)).collect();
+    let at_home: Vec<_> = (0..2).map(|index| home.run_queue.waits(index, &pool)).collect();
     assert_eq!(turn(&mut helper), Turn::Sleep);
     for (waits, at_home) in waits.iter().zip(&at_home) {
         let waits = waits.lock().unwrap();
@@ -115,7 +115,7 @@ fn a_cell_forgets_handles_that_it_polled_in_an_earlier_turn() {
     let mut driver = driver(&engine);
     let waits: Arc<Mutex<Vec<Arc<Waits>>>> = Arc::default();
     let (seen, mut polls) = (Arc::clone(&waits), 0);
-    let future = errand(move |context| {
+    let future = future(move |context| {
         polls += 1;
         if polls == 2 {
             forget_waits();
@@ -127,7 +127,7 @@ fn a_cell_forgets_handles_that_it_polled_in_an_earlier_turn() {
         context.waker().wake_by_ref();
         Poll::Pending
     });
-    engine.lock().line.push(Cell::new(future));
+    engine.lock().queue.push(Cell::new(future));
     assert_eq!(short_turn(&mut driver, 1), Turn::Yield);
     assert_eq!(short_turn(&mut driver, 10), Turn::Sleep);
     let waits = waits.lock().unwrap();

@@ -1,22 +1,22 @@
-//! The crew: the line and its workers, and every decision about them, under one lock.
+//! The scheduler: the queue and its workers, and every decision about them, under one lock.
 //!
 //! Decide inside, act outside: what a decision asks for (wake this thread, start a worker) is
-//! returned as [`Acts`] and carried out after the lock is free.
+//! returned as [`Actions`] and carried out after the lock is free.
 
 use std::sync::{Arc, Weak};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use crate::engine::queue::block::Blocks;
-use crate::engine::queue::lane::MOST_BUSY;
-use crate::engine::queue::line::{Line, Stretch};
-use crate::engine::scheduler::books::Books;
+use crate::engine::queue::fast_path::MOST_BUSY;
+use crate::engine::queue::line::{ClaimedBlock, Queue};
+use crate::engine::scheduler::accounting::Accounting;
 use crate::engine::scheduler::gate::Gate;
 use crate::engine::scheduler::growth::ByLoad;
-use crate::engine::scheduler::idle::Doze;
+use crate::engine::scheduler::idle::MonitorPark;
 use crate::engine::scheduler::lend::{Lending, Release};
-use crate::engine::scheduler::pace::Pace;
-use crate::engine::scheduler::roster::{Duty, Roster};
+use crate::engine::scheduler::task_times::TaskTimes;
+use crate::engine::scheduler::worker_table::{WorkerState, WorkerTable};
 use crate::engine::task::run::End;
 use crate::engine::threads::spin::Spin;
 use crate::engine::wait::Waiter;
@@ -24,14 +24,14 @@ use crate::engine::wait_list::WaitList;
 use crate::error::Refused;
 
 /// What the lock guards. The invariants are numbered in the engine's README.
-pub(crate) struct Crew<J> {
-    pub(crate) line: Line<J>,
+pub(crate) struct Scheduler<J> {
+    pub(crate) queue: Queue<J>,
     pub(crate) gate: Gate<J>,
-    pub(crate) roster: Roster,
-    pub(crate) pace: Pace,
+    pub(crate) worker_table: WorkerTable,
+    pub(crate) task_times: TaskTimes,
     pub(crate) limits: Limits,
     pub(crate) phase: Phase,
-    pub(crate) books: Books,
+    pub(crate) accounting: Accounting,
     /// The places of tasks that wait for others.
     pub(crate) lending: Lending<J>,
     /// Waiting until no task is left, and until no worker is left.
@@ -41,11 +41,11 @@ pub(crate) struct Crew<J> {
     pub(crate) close_listeners: WaitList<Weak<dyn CloseListener>>,
     /// Whether workers spin before they go idle.
     pub(crate) spin: Spin,
-    pub(crate) doze: Doze,
+    pub(crate) monitor_park: MonitorPark,
     pub(crate) no_start_before: Option<Instant>,
     /// How many workers are still to go because the load is low.
     pub(crate) retiring: usize,
-    /// Drivers only: one of them does it all, and a lookout sees to it that it is not stuck.
+    /// Drivers only: one of them does it all, and a watchdog sees to it that it is not stuck.
     pub(crate) one_drives: bool,
 }
 
@@ -78,16 +78,16 @@ pub(crate) struct Limits {
     pub(crate) expires: bool,
     /// How many workers there are by load, or one for each task.
     pub(crate) growth: Option<ByLoad>,
-    pub(crate) hands: Hands,
+    pub(crate) worker_kind: WorkerKind,
 }
 
 /// What the workers are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Hands {
+pub(crate) enum WorkerKind {
     /// Threads, each with one task at a time: as many as tasks may run.
     Threads,
     #[cfg_attr(
-        not(any(feature = "tokio", all(test, loom))),
+        not(any(feature = "tokio", test)),
         expect(dead_code, reason = "for pools of futures")
     )]
     /// So many drivers, each with any number of tasks.
@@ -97,49 +97,49 @@ pub(crate) enum Hands {
 impl Limits {
     /// How many tasks may run.
     pub(crate) fn most_running(&self) -> usize {
-        match self.hands {
-            Hands::Threads => self.capacity.min(MOST_BUSY),
-            Hands::Drivers(_) => self.capacity,
+        match self.worker_kind {
+            WorkerKind::Threads => self.capacity.min(MOST_BUSY),
+            WorkerKind::Drivers(_) => self.capacity,
         }
     }
 
     /// How many workers there may be while no task waits for another.
     pub(crate) fn most_workers(&self) -> usize {
-        match self.hands {
-            Hands::Threads => self.most_running(),
-            Hands::Drivers(drivers) => drivers,
+        match self.worker_kind {
+            WorkerKind::Threads => self.most_running(),
+            WorkerKind::Drivers(drivers) => drivers,
         }
     }
 }
 
 /// What a worker did since it last asked.
-pub(crate) enum Did<J> {
+pub(crate) enum Report<J> {
     /// It has come into being.
     Arrive(Waker),
     /// It ran one task.
     /// `end` is there unless it has been counted.
     Run { end: Option<End>, nanos: u64 },
-    /// It ran tasks from the lane; the last one has not been counted as ended if `last` is there.
-    Drive { stretch: Stretch<J>, tasks: u64, last: Option<End>, nanos: u64 },
+    /// It ran tasks from the fast path; the last one has not been counted as ended if `last` is there.
+    Drive { claimed: ClaimedBlock<J>, tasks: u64, last: Option<End>, nanos: u64 },
     /// It looked around.
     Look { found: bool },
     /// It rested, and woke up by a call or by itself.
     Rest { expired: bool },
-    /// It made blocks for the line.
+    /// It made blocks for the queue.
     Prepare(Blocks<J>),
 }
 
 /// What a worker is to do next.
-pub(crate) enum Next<J> {
+pub(crate) enum Order<J> {
     Run(J),
-    /// Run this, and then go on with what is on the lane.
-    Drive(J, Stretch<J>),
+    /// Run this, and then go on with what is on the fast path.
+    Drive(J, ClaimedBlock<J>),
     /// Spin until more than `published` tasks were published.
     Look {
         published: u64,
     },
     Rest(Rest),
-    /// Make so many blocks for the line.
+    /// Make so many blocks for the queue.
     Prepare(usize),
     Leave,
 }
@@ -158,7 +158,7 @@ pub(crate) enum Rest {
 /// What is to be done once the lock is free.
 #[derive(Default)]
 #[must_use]
-pub(crate) struct Acts {
+pub(crate) struct Actions {
     pub(crate) call: Wakers,
     pub(crate) start: Vec<usize>,
     pub(crate) wake: Vec<Arc<Waiter>>,
@@ -203,22 +203,22 @@ impl Extend<Waker> for Wakers {
     }
 }
 
-impl<J> Crew<J> {
-    pub(crate) fn new(line: Line<J>, limits: Limits, waiters: usize) -> Self {
-        Crew {
-            line,
+impl<J> Scheduler<J> {
+    pub(crate) fn new(queue: Queue<J>, limits: Limits, waiters: usize) -> Self {
+        Scheduler {
+            queue,
             gate: Gate::new(waiters),
-            roster: Roster::default(),
-            pace: Pace::new(),
+            worker_table: WorkerTable::default(),
+            task_times: TaskTimes::new(),
             limits,
             phase: Phase::Open,
-            books: Books::default(),
+            accounting: Accounting::default(),
             lending: Lending::default(),
             idlers: WaitList::default(),
             drainers: WaitList::default(),
             close_listeners: WaitList::default(),
             spin: Spin::new(),
-            doze: Doze::default(),
+            monitor_park: MonitorPark::default(),
             no_start_before: None,
             retiring: 0,
             one_drives: false,
@@ -238,121 +238,122 @@ impl<J> Crew<J> {
     }
 
     /// A worker reports, and is told what to do next.
-    pub(crate) fn next(&mut self, me: usize, did: Did<J>, acts: &mut Acts) -> Next<J> {
-        let looked = matches!(did, Did::Look { .. });
-        let did = match did {
-            Did::Prepare(blocks) => {
-                self.line.add_spare(blocks);
-                if self.roster.duty(me) == Duty::Idle {
-                    return Next::Rest(self.after_preparing());
+    pub(crate) fn next(&mut self, me: usize, report: Report<J>, actions: &mut Actions) -> Order<J> {
+        let looked = matches!(report, Report::Look { .. });
+        let report = match report {
+            Report::Prepare(blocks) => {
+                self.queue.add_spare(blocks);
+                if self.worker_table.worker_state(me) == WorkerState::Idle {
+                    return Order::Rest(self.after_preparing());
                 }
-                Did::Rest { expired: false }
+                Report::Rest { expired: false }
             }
-            did => did,
+            report => report,
         };
-        if let Did::Rest { expired } = did
-            && self.roster.duty(me) == Duty::Idle
+        if let Report::Rest { expired } = report
+            && self.worker_table.worker_state(me) == WorkerState::Idle
         {
-            return self.woke_alone(me, expired, acts);
+            return self.woke_alone(me, expired, actions);
         }
-        let arrived = matches!(did, Did::Arrive(_));
-        let ended = matches!(did, Did::Run { .. } | Did::Drive { .. });
-        self.note(me, did);
+        let arrived = matches!(report, Report::Arrive(_));
+        let ended = matches!(report, Report::Run { .. } | Report::Drive { .. });
+        self.note(me, report);
         if arrived {
-            self.call_last_to_go(acts);
+            self.call_last_to_go(actions);
         }
-        self.serve_waiters(acts);
+        self.serve_waiters(actions);
         if ended {
-            self.shrink_by_load(acts);
+            self.shrink_by_load(actions);
         }
-        self.decide(me, looked, acts)
+        self.decide(me, looked, actions)
     }
 
-    fn note(&mut self, me: usize, did: Did<J>) {
-        match did {
-            Did::Arrive(waker) => self.roster.introduce(me, waker),
-            Did::Run { end, nanos } => {
+    fn note(&mut self, me: usize, report: Report<J>) {
+        match report {
+            Report::Arrive(waker) => self.worker_table.introduce(me, waker),
+            Report::Run { end, nanos } => {
                 if let Some(end) = end {
                     self.end(end);
                 }
-                self.pace.note(1, nanos, self.roster.count(Duty::Engaged));
+                self.task_times.note(1, nanos, self.worker_table.count(WorkerState::Engaged));
             }
-            Did::Drive { stretch, tasks, last, nanos } => {
-                self.line.give_back(stretch);
-                self.pace.note(tasks, nanos, self.roster.count(Duty::Engaged));
+            Report::Drive { claimed, tasks, last, nanos } => {
+                self.queue.give_back(claimed);
+                self.task_times.note(tasks, nanos, self.worker_table.count(WorkerState::Engaged));
                 if let Some(end) = last {
                     self.end(end);
                 }
             }
-            Did::Look { found } => self.spin.note(found),
-            Did::Rest { .. } | Did::Prepare(_) => {}
+            Report::Look { found } => self.spin.note(found),
+            Report::Rest { .. } | Report::Prepare(_) => {}
         }
-        self.roster.set(me, Duty::Asking);
+        self.worker_table.set(me, WorkerState::Asking);
     }
 
-    pub(crate) fn decide(&mut self, me: usize, looked: bool, acts: &mut Acts) -> Next<J> {
+    pub(crate) fn decide(&mut self, me: usize, looked: bool, actions: &mut Actions) -> Order<J> {
         if self.startable_when_lent() == 0 && (self.is_surplus() || self.retires()) {
             let next = self.leave(me);
             // Somebody may have counted on this worker.
-            self.call_for_help(acts);
+            self.call_for_help(actions);
             return next;
         }
-        if let Some(next) = self.take(me, acts) {
+        if let Some(next) = self.take(me, actions) {
             // Two, so that their number doubles: while tasks were short, no worker was called for the tasks
             // that came, and if those turn out to be long all of them are behind.
-            self.call_for_help(acts);
-            self.call_for_help(acts);
-            self.call_for_awaited(acts);
+            self.call_for_help(actions);
+            self.call_for_help(actions);
+            self.call_for_awaited(actions);
             return next;
         }
-        if self.is_closed() && self.line.queued() == 0 && self.can_spare_one() {
+        if self.is_closed() && self.queue.queued() == 0 && self.can_spare_one() {
             let next = self.leave(me);
-            self.call_last_to_go(acts);
+            self.call_last_to_go(actions);
             return next;
         }
         if !looked && self.should_look() {
-            self.roster.set(me, Duty::Looking);
-            return Next::Look { published: self.line.published() };
+            self.worker_table.set(me, WorkerState::Looking);
+            return Order::Look { published: self.queue.published() };
         }
-        self.roster.push_idle(me);
-        Next::Rest(self.first_rest(me))
+        self.worker_table.push_idle(me);
+        Order::Rest(self.first_rest(me))
     }
 
     /// Whether a worker that found nothing looks around before it goes idle. Not while others
     /// work off short tasks: they look themselves.
     fn should_look(&mut self) -> bool {
-        let covered = self.pace.is_short() && self.roster.count(Duty::Engaged) > 0;
-        let room = self.roster.count(Duty::Looking) < self.limits.lookers;
+        let covered =
+            self.task_times.is_short() && self.worker_table.count(WorkerState::Engaged) > 0;
+        let room = self.worker_table.count(WorkerState::Looking) < self.limits.lookers;
         !covered && !self.is_closed() && room && self.limits.cores > 1 && self.spin.is_due()
     }
 
     /// Gives a worker work, if there is some and a place for it.
-    fn take(&mut self, me: usize, acts: &mut Acts) -> Option<Next<J>> {
-        let next = self.take_queued().or_else(|| self.take_awaited(acts).map(Next::Run))?;
-        self.roster.set(me, Duty::Engaged);
+    fn take(&mut self, me: usize, actions: &mut Actions) -> Option<Order<J>> {
+        let next = self.take_queued().or_else(|| self.take_awaited(actions).map(Order::Run))?;
+        self.worker_table.set(me, WorkerState::Engaged);
         Some(next)
     }
 
-    fn take_queued(&mut self) -> Option<Next<J>> {
-        if self.line.queued() == 0 || self.free_places() == 0 {
+    fn take_queued(&mut self) -> Option<Order<J>> {
+        if self.queue.queued() == 0 || self.free_places() == 0 {
             return None;
         }
-        let engaged = self.roster.count(Duty::Engaged);
+        let engaged = self.worker_table.count(WorkerState::Engaged);
         if self.needs_attention() {
-            return self.line.pop().map(Next::Run);
+            return self.queue.pop().map(Order::Run);
         }
-        if self.pace.is_short() && engaged >= self.pace.useful(self.limits.cores) {
+        if self.task_times.is_short() && engaged >= self.task_times.useful(self.limits.cores) {
             // Short tasks keep a core busy each; one more worker would only be in the way.
             return None;
         }
-        self.open().map(|(job, stretch)| Next::Drive(job, stretch))
+        self.open().map(|(job, claimed)| Order::Drive(job, claimed))
     }
 
-    /// Takes a task and the lane with it.
-    fn open(&mut self) -> Option<(J, Stretch<J>)> {
+    /// Takes a task and the fast path with it.
+    fn open(&mut self) -> Option<(J, ClaimedBlock<J>)> {
         // A block may be spent by the others in between; then the next one has the next task.
-        while self.line.queued() > 0 {
-            let taken = self.line.open();
+        while self.queue.queued() > 0 {
+            let taken = self.queue.open();
             if taken.is_some() {
                 return taken;
             }
@@ -365,51 +366,52 @@ impl<J> Crew<J> {
         self.waiters_are_eager() || self.is_over_capacity()
     }
 
-    pub(crate) fn leave(&mut self, me: usize) -> Next<J> {
-        self.roster.set(me, Duty::Leaving);
+    pub(crate) fn leave(&mut self, me: usize) -> Order<J> {
+        self.worker_table.set(me, WorkerState::Leaving);
         self.retiring = self.retiring.saturating_sub(1);
-        Next::Leave
+        Order::Leave
     }
 
-    /// More workers than the capacity allows. The last one stays: see [`Crew::can_spare_one`].
+    /// More workers than the capacity allows. The last one stays: see [`Scheduler::can_spare_one`].
     fn is_surplus(&self) -> bool {
-        let staying = self.roster.staying();
-        staying + self.roster.count(Duty::Starting) > self.most_workers() && staying > 1
+        let staying = self.worker_table.staying();
+        staying + self.worker_table.count(WorkerState::Starting) > self.most_workers()
+            && staying > 1
     }
 
     /// Whether a worker may go although it is perhaps the last. The last one stays while a permit
-    /// is out, whose task must not meet an empty crew, and while a thread is being started, because
+    /// is out, whose task must not meet an empty scheduler, and while a thread is being started, because
     /// whoever relies on that thread has been told that there is a worker.
     pub(crate) fn can_spare_one(&self) -> bool {
-        self.roster.staying() > 1
-            || (self.gate.permits() == 0 && self.roster.count(Duty::Starting) == 0)
+        self.worker_table.staying() > 1
+            || (self.gate.permits() == 0 && self.worker_table.count(WorkerState::Starting) == 0)
     }
 
     /// A leaving worker has told the hook. True if it must work on, because something came into the
-    /// line that nobody else may take.
+    /// queue that nobody else may take.
     pub(crate) fn calls_back(&mut self, me: usize) -> bool {
-        let staying = self.roster.staying();
-        let wanted = self.line.queued() > 0 || !self.can_spare_leaver();
+        let staying = self.worker_table.staying();
+        let wanted = self.queue.queued() > 0 || !self.can_spare_leaver();
         // By load, a worker that goes is not needed for a task as long as another one is here.
         let allowed = self.limits.growth.is_none()
-            && staying + self.roster.count(Duty::Starting) < self.most_workers();
+            && staying + self.worker_table.count(WorkerState::Starting) < self.most_workers();
         let needed = wanted && (allowed || staying == 0) || self.startable_when_lent() > 0;
         if needed {
-            self.roster.set(me, Duty::Asking);
+            self.worker_table.set(me, WorkerState::Asking);
         }
         needed
     }
 
     /// A leaving worker that was not called back is gone.
-    pub(crate) fn let_go(&mut self, me: usize, acts: &mut Acts) {
-        self.roster.remove(me);
+    pub(crate) fn let_go(&mut self, me: usize, actions: &mut Actions) {
+        self.worker_table.remove(me);
         self.gate.shut();
-        self.serve_waiters(acts);
+        self.serve_waiters(actions);
     }
 
-    /// As [`Crew::can_spare_one`], for a worker that no longer counts as staying.
+    /// As [`Scheduler::can_spare_one`], for a worker that no longer counts as staying.
     fn can_spare_leaver(&self) -> bool {
-        self.roster.staying() > 0
-            || (self.gate.permits() == 0 && self.roster.count(Duty::Starting) == 0)
+        self.worker_table.staying() > 0
+            || (self.gate.permits() == 0 && self.worker_table.count(WorkerState::Starting) == 0)
     }
 }

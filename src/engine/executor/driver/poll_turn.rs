@@ -3,12 +3,12 @@
 use std::time::{Duration, Instant};
 
 use super::POLLS_PER_REFILL;
-use crate::engine::executor::lookout::Tempo;
+use crate::engine::executor::watchdog::PollStats;
 use crate::engine::sync::now;
 
-/// What a driver does in one turn. Every so many polls, which is a stride, it looks at the line and at
+/// What a driver does in one turn. Every so many polls, which is a stride, it looks at the queue and at
 /// the clock. Where polls are long it does so after each one.
-pub(super) struct Stint {
+pub(super) struct PollTurn {
     pub(super) since: Instant,
     /// As of the last stride.
     pub(super) now: Instant,
@@ -18,10 +18,10 @@ pub(super) struct Stint {
     pub(super) strode: usize,
 }
 
-impl Stint {
+impl PollTurn {
     pub(super) fn begin(stride: usize) -> Self {
         let now = now();
-        Stint { since: now, now, polls: 0, stride, strode: 0 }
+        PollTurn { since: now, now, polls: 0, stride, strode: 0 }
     }
 
     /// One more poll. True at the end of a stride.
@@ -31,11 +31,11 @@ impl Stint {
     }
 
     /// At the end of a stride: whether the turn has taken long enough.
-    pub(super) fn is_over(&mut self, tempo: &Tempo, turn: Duration) -> bool {
+    pub(super) fn is_over(&mut self, poll_stats: &PollStats, turn: Duration) -> bool {
         self.now = now();
         let time = self.now - self.since;
-        self.count(tempo);
-        tempo.note(self.polls, time);
+        self.count(poll_stats);
+        poll_stats.note(self.polls, time);
         let is_over = time >= turn;
         self.stride = match is_over {
             true => fits_into(turn, self.polls, time),
@@ -44,8 +44,8 @@ impl Stint {
         is_over
     }
 
-    pub(super) fn count(&mut self, tempo: &Tempo) {
-        tempo.count_polls(self.strode);
+    pub(super) fn count(&mut self, poll_stats: &PollStats) {
+        poll_stats.count_polls(self.strode);
         self.polls += std::mem::take(&mut self.strode);
     }
 }

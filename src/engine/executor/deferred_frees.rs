@@ -19,7 +19,7 @@ type Cells = Vec<Arc<dyn Runnable>>;
 
 /// See the module's first lines.
 #[derive(Default)]
-pub(crate) struct Remains {
+pub(crate) struct DeferredFrees {
     cells: Mutex<Cells>,
     /// Room for others, while those are freed that lay in it. So a driver makes none.
     room: Mutex<Cells>,
@@ -27,7 +27,7 @@ pub(crate) struct Remains {
     count: AtomicUsize,
 }
 
-impl Remains {
+impl DeferredFrees {
     /// Keeps a cell whose future is gone.
     pub(crate) fn keep(&self, cell: Arc<dyn Runnable>) {
         if cfg!(loom) {
@@ -75,13 +75,13 @@ mod tests {
     use super::*;
     use crate::engine::executor::cell::Cell;
     use crate::engine::task::run::End;
-    use crate::engine::tests::stubs::errand;
+    use crate::engine::tests::stubs::future;
 
-    fn kept(remains: &Remains, count: usize) -> Vec<Weak<dyn Runnable>> {
+    fn kept(deferred_frees: &DeferredFrees, count: usize) -> Vec<Weak<dyn Runnable>> {
         let keep = |_| {
-            let cell: Arc<dyn Runnable> = Cell::new(errand(|_| Poll::Ready(End::Completed)));
+            let cell: Arc<dyn Runnable> = Cell::new(future(|_| Poll::Ready(End::Completed)));
             let weak = Arc::downgrade(&cell);
-            remains.keep(cell);
+            deferred_frees.keep(cell);
             weak
         };
         (0..count).map(keep).collect()
@@ -93,24 +93,24 @@ mod tests {
 
     #[test]
     fn a_submitter_frees_what_is_worth_it() {
-        let remains = Remains::default();
-        let few = kept(&remains, SOME - 1);
-        remains.free_some();
+        let deferred_frees = DeferredFrees::default();
+        let few = kept(&deferred_frees, SOME - 1);
+        deferred_frees.free_some();
         assert_eq!(left(&few), SOME - 1);
-        let more = kept(&remains, 1);
-        remains.free_some();
+        let more = kept(&deferred_frees, 1);
+        deferred_frees.free_some();
         assert_eq!(left(&few) + left(&more), 0);
-        assert!(lock(&remains.room).capacity() >= SOME, "the room for them is kept");
-        remains.free();
-        assert!(lock(&remains.cells).capacity() >= SOME, "and used again");
+        assert!(lock(&deferred_frees.room).capacity() >= SOME, "the room for them is kept");
+        deferred_frees.free();
+        assert!(lock(&deferred_frees.cells).capacity() >= SOME, "and used again");
     }
 
     #[test]
     fn not_more_than_so_many_are_kept() {
-        let remains = Remains::default();
-        let cells = kept(&remains, MOST + 10);
+        let deferred_frees = DeferredFrees::default();
+        let cells = kept(&deferred_frees, MOST + 10);
         assert_eq!(left(&cells), 9);
-        remains.free();
+        deferred_frees.free();
         assert_eq!(left(&cells), 0);
     }
 }

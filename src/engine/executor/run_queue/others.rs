@@ -1,40 +1,40 @@
-//! What the lists of a pool have in common.
+//! What the run queues of a pool have in common.
 
 use std::sync::{Arc, OnceLock, Weak};
 
-use super::List;
+use super::RunQueue;
 use crate::engine::executor::cell::Runnable;
-use crate::engine::executor::remains::Remains;
+use crate::engine::executor::deferred_frees::DeferredFrees;
 use crate::engine::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 use crate::engine::sync::{Padded, lock};
 
-/// Whichever driver finds it first. Where there is no lookout, this is how it is.
+/// Whichever driver finds it first. Where there is no watchdog, this is how it is.
 pub(super) const ALL: u8 = 0;
 /// One driver that is up, and that is enough.
 pub(super) const ONE: u8 = 1;
-/// Each driver what is on its own list, and nothing else.
+/// Each driver what is on its own run queue, and nothing else.
 pub(super) const EACH: u8 = 2;
 
-/// What the lists of a pool have in common.
+/// What the run queues of a pool have in common.
 #[derive(Default)]
-pub(super) struct Others {
-    pub(super) lists: OnceLock<Vec<Weak<List>>>,
+pub(super) struct ExecutorState {
+    pub(super) run_queues: OnceLock<Vec<Weak<RunQueue>>>,
     pub(super) sleeping: AtomicUsize,
     /// Drivers that are up.
     pub(super) up: AtomicUsize,
-    /// Who polls what is ready on a list: see [`ALL`].
+    /// Who polls what is ready on a run queue: see [`ALL`].
     pub(super) who: AtomicU8,
     /// Each driver has a thread and timers of its own.
     pub(super) apart: bool,
-    pub(super) remains: Padded<Remains>,
+    pub(super) deferred_frees: Padded<DeferredFrees>,
     /// A driver was woken to help and has not found anything yet.
     pub(super) searching: AtomicBool,
 }
 
-impl Others {
+impl ExecutorState {
     pub(super) fn put_away(&self, cell: Arc<dyn Runnable>) {
         if let Some(cell) = cell.put_away() {
-            self.remains.keep(cell);
+            self.deferred_frees.keep(cell);
         }
     }
 
@@ -43,13 +43,13 @@ impl Others {
         self.is_for_one() && self.up.load(Ordering::Relaxed) > 0
     }
 
-    /// Whether one driver is to poll what is on all lists.
+    /// Whether one driver is to poll what is on all run queues.
     #[inline]
     pub(super) fn is_for_one(&self) -> bool {
         self.who.load(Ordering::Relaxed) == ONE
     }
 
-    /// Whether each driver polls what is on its own list, and nothing else.
+    /// Whether each driver polls what is on its own run queue, and nothing else.
     #[inline]
     pub(super) fn is_each_for_itself(&self) -> bool {
         self.who.load(Ordering::Relaxed) == EACH
@@ -78,13 +78,13 @@ impl Others {
         if self.searching.swap(true, Ordering::Release) {
             return;
         }
-        let lists = self.lists.get().into_iter().flatten().filter_map(Weak::upgrade);
-        for list in lists {
-            let mut inbox = lock(&list.inbox);
-            if list.wake_up(&mut inbox) {
-                list.called.store(true, Ordering::Relaxed);
-                let waker = inbox.waker.clone();
-                drop(inbox);
+        let run_queues = self.run_queues.get().into_iter().flatten().filter_map(Weak::upgrade);
+        for run_queue in run_queues {
+            let mut wake_queue = lock(&run_queue.wake_queue);
+            if run_queue.wake_up(&mut wake_queue) {
+                run_queue.called.store(true, Ordering::Relaxed);
+                let waker = wake_queue.waker.clone();
+                drop(wake_queue);
                 if let Some(waker) = waker {
                     waker.wake();
                 }

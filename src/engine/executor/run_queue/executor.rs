@@ -1,60 +1,60 @@
-//! The board: the lists of all drivers of a pool.
+//! The executor: the run queues of all drivers of a pool.
 
 use std::sync::Arc;
 
-use super::others::{ALL, EACH, ONE, Others};
-use super::{Inbox, List, Runnable, State};
+use super::others::{ALL, EACH, ExecutorState, ONE};
+use super::{RunQueue, Runnable, State, WakeQueue};
 #[cfg(feature = "tokio")]
-use crate::engine::executor::remains::Remains;
+use crate::engine::executor::deferred_frees::DeferredFrees;
 use crate::engine::sync::atomic::{AtomicBool, Ordering};
 use crate::engine::sync::{Mutex, Padded, lock};
 
 /// The lists of all drivers of a pool.
-pub(crate) struct Board {
-    lists: Vec<Arc<List>>,
-    pub(super) others: Arc<Others>,
-    /// There is a lookout.
+pub(crate) struct Executor {
+    run_queues: Vec<Arc<RunQueue>>,
+    pub(super) others: Arc<ExecutorState>,
+    /// There is a watchdog.
     pub(in crate::engine) watched: AtomicBool,
 }
 
-impl Board {
+impl Executor {
     /// For drivers that share the threads and timers of a runtime.
     pub(crate) fn new(drivers: usize) -> Self {
-        Board::with(drivers, Others::default())
+        Executor::with(drivers, ExecutorState::default())
     }
 
     /// For drivers each of which has a thread and timers of its own.
     #[cfg(any(feature = "tokio", test))]
     pub(crate) fn apart(drivers: usize) -> Self {
-        Board::with(drivers, Others { apart: true, ..Others::default() })
+        Executor::with(drivers, ExecutorState { apart: true, ..ExecutorState::default() })
     }
 
-    fn with(drivers: usize, others: Others) -> Self {
+    fn with(drivers: usize, others: ExecutorState) -> Self {
         let others = Arc::new(others);
-        let list = |number| {
+        let run_queue = |number| {
             let state = Padded(Mutex::new(State::default()));
-            let inbox = Padded(Mutex::new(Inbox::default()));
+            let wake_queue = Padded(Mutex::new(WakeQueue::default()));
             let (called, awaits) = (AtomicBool::new(false), AtomicBool::new(false));
-            let (tempo, others) = (Padded::default(), Arc::clone(&others));
-            Arc::new(List { number, state, inbox, called, awaits, tempo, others })
+            let (poll_stats, others) = (Padded::default(), Arc::clone(&others));
+            Arc::new(RunQueue { number, state, wake_queue, called, awaits, poll_stats, others })
         };
-        let lists: Vec<Arc<List>> = (0..drivers).map(list).collect();
-        others.lists.get_or_init(|| lists.iter().map(Arc::downgrade).collect());
-        Board { lists, others, watched: AtomicBool::new(false) }
+        let run_queues: Vec<Arc<RunQueue>> = (0..drivers).map(run_queue).collect();
+        others.run_queues.get_or_init(|| run_queues.iter().map(Arc::downgrade).collect());
+        Executor { run_queues, others, watched: AtomicBool::new(false) }
     }
 
     pub(crate) fn drivers(&self) -> usize {
-        self.lists.len()
+        self.run_queues.len()
     }
 
-    pub(crate) fn list(&self, number: usize) -> &Arc<List> {
-        &self.lists[number]
+    pub(crate) fn run_queue(&self, number: usize) -> &Arc<RunQueue> {
+        &self.run_queues[number]
     }
 
     /// Wakes every future.
     pub(crate) fn wake_all(&self) {
-        for list in &self.lists {
-            let cells: Vec<_> = lock(&list.state).cells.iter().flatten().cloned().collect();
+        for run_queue in &self.run_queues {
+            let cells: Vec<_> = lock(&run_queue.state).cells.iter().flatten().cloned().collect();
             cells.iter().for_each(|cell| cell.header().wake());
         }
     }
@@ -80,10 +80,11 @@ impl Board {
         if one {
             return;
         }
-        // First the word, then a look at every list, under its lock: whoever makes something ready or goes to
+        // First the word, then a look at every run queue, under its lock: whoever makes something ready or goes to
         // sleep after that helps itself, and whoever has done so before is seen.
-        let ready: Vec<_> = self.lists.iter().filter(|list| list.has_ready()).collect();
-        ready.iter().for_each(|list| list.wake_or_call());
+        let ready: Vec<_> =
+            self.run_queues.iter().filter(|run_queue| run_queue.has_ready()).collect();
+        ready.iter().for_each(|run_queue| run_queue.wake_or_call());
     }
 
     /// Wakes a driver that sleeps, whether or not there is something to poll. The runtime wakes a thread for the
@@ -94,17 +95,17 @@ impl Board {
 
     /// Whether a driver is alone with its timers: one is to be enough, or there is only one, or each has its own.
     pub(crate) fn is_for_one(&self) -> bool {
-        self.lists.len() == 1 || self.is_apart() || self.others.is_for_one()
+        self.run_queues.len() == 1 || self.is_apart() || self.others.is_for_one()
     }
 
     /// What is left of ended futures.
     #[cfg(feature = "tokio")]
-    pub(crate) fn remains(&self) -> &Remains {
-        &self.others.remains
+    pub(crate) fn deferred_frees(&self) -> &DeferredFrees {
+        &self.others.deferred_frees
     }
 
-    pub(crate) fn lists(&self) -> &[Arc<List>] {
-        &self.lists
+    pub(crate) fn run_queues(&self) -> &[Arc<RunQueue>] {
+        &self.run_queues
     }
 
     /// Whether a driver is up.
@@ -113,20 +114,20 @@ impl Board {
     }
 
     pub(crate) fn has_ready(&self) -> bool {
-        self.lists.iter().any(|list| list.has_ready())
+        self.run_queues.iter().any(|run_queue| run_queue.has_ready())
     }
 
-    /// Takes a ready cell off the list of another driver than `number`.
+    /// Takes a ready cell off the run queue of another driver than `number`.
     pub(crate) fn steal(&self, number: usize) -> Option<Arc<dyn Runnable>> {
-        let count = self.lists.len();
-        (1..count).find_map(|step| self.lists[(number + step) % count].next(None))
+        let count = self.run_queues.len();
+        (1..count).find_map(|step| self.run_queues[(number + step) % count].next(None))
     }
 }
 
-impl Drop for Board {
+impl Drop for Executor {
     fn drop(&mut self) {
-        // A cell holds its list, and the lists hold what is left of cells: neither would ever go. No driver
+        // A cell holds its run queue, and the run queues hold what is left of cells: neither would ever go. No driver
         // is left that could bring more.
-        self.others.remains.free();
+        self.others.deferred_frees.free();
     }
 }

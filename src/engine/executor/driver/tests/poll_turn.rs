@@ -1,12 +1,12 @@
 //! What a driver counts, how long it works at a time, and whom it helps.
 
 use super::*;
-use crate::engine::executor::driver::stint::fits_into;
+use crate::engine::executor::driver::poll_turn::fits_into;
 
 /// How many polls a driver has told of.
 fn told(driver: &Driver<ByHand>) -> u64 {
     let mut told = 0;
-    driver.list.tempo.has_not_moved(&mut told);
+    driver.run_queue.poll_stats.has_not_moved(&mut told);
     told
 }
 
@@ -22,34 +22,34 @@ fn each_poll_is_told_when_a_turn_ends() {
     assert_eq!(told(&driver), 8);
     // A turn of two strides, of which the second is as long as the first.
     (driver.stride, driver.times) = (1000, AT_ONCE);
-    let mut stint = Stint::begin(2);
-    stint.strode = 2;
-    assert!(!stint.is_over(&driver.list.tempo, Duration::MAX));
-    stint.strode = 4;
-    assert!(!stint.is_over(&driver.list.tempo, Duration::MAX));
-    assert_eq!((told(&driver), stint.polls, stint.strode), (14, 6, 0));
+    let mut poll_turn = PollTurn::begin(2);
+    poll_turn.strode = 2;
+    assert!(!poll_turn.is_over(&driver.run_queue.poll_stats, Duration::MAX));
+    poll_turn.strode = 4;
+    assert!(!poll_turn.is_over(&driver.run_queue.poll_stats, Duration::MAX));
+    assert_eq!((told(&driver), poll_turn.polls, poll_turn.strode), (14, 6, 0));
 }
 
 #[test]
-fn a_stint_notes_how_long_its_polls_took() {
-    let tempo = Tempo::default();
-    let mut stint = Stint::begin(1);
-    stint.since = stint.now.checked_sub(Duration::from_secs(1)).unwrap_or(stint.now);
-    let before = stint.now;
+fn a_poll_turn_notes_how_long_its_polls_took() {
+    let poll_stats = PollStats::default();
+    let mut poll_turn = PollTurn::begin(1);
+    poll_turn.since = poll_turn.now.checked_sub(Duration::from_secs(1)).unwrap_or(poll_turn.now);
+    let before = poll_turn.now;
     // So many that each of them was short, however long this test is held up.
-    stint.strode = 1_000_000_000;
-    assert!(stint.is_over(&tempo, Duration::ZERO));
-    assert!(stint.now >= before && tempo.is_short());
+    poll_turn.strode = 1_000_000_000;
+    assert!(poll_turn.is_over(&poll_stats, Duration::ZERO));
+    assert!(poll_turn.now >= before && poll_stats.is_short());
 }
 
 #[test]
 fn a_stride_is_no_longer_than_a_turn() {
     let after = |turn, time| {
-        let mut stint = Stint::begin(POLLS_PER_REFILL);
-        stint.since = stint.now.checked_sub(time).expect("the clock has run for so long");
-        stint.strode = POLLS_PER_REFILL;
-        assert_eq!(stint.is_over(&Tempo::default(), turn), turn <= time);
-        stint.stride
+        let mut poll_turn = PollTurn::begin(POLLS_PER_REFILL);
+        poll_turn.since = poll_turn.now.checked_sub(time).expect("the clock has run for so long");
+        poll_turn.strode = POLLS_PER_REFILL;
+        assert_eq!(poll_turn.is_over(&PollStats::default(), turn), turn <= time);
+        poll_turn.stride
     };
     let millis = Duration::from_millis;
     assert_eq!(after(millis(1), millis(1_000)), 1, "a poll takes longer than a turn");
@@ -69,26 +69,27 @@ fn a_turn_is_longer_for_a_driver_that_drives_alone() {
 }
 
 #[test]
-fn a_lookout_comes_when_many_polls_in_a_row_were_short() {
+fn a_watchdog_comes_when_many_polls_in_a_row_were_short() {
     let engine = engine(2, 1);
     let mut driver = driver(&engine);
-    let stint = |polls| Stint { polls, stride: 7, ..Stint::begin(1) };
-    let watched = |engine: &Engine<ByHand>| engine.work().board().watched.load(Ordering::Relaxed);
-    driver.end_stint(&stint(SHORT_POLLS));
+    let poll_turn = |polls| PollTurn { polls, stride: 7, ..PollTurn::begin(1) };
+    let watched =
+        |engine: &Engine<ByHand>| engine.work().executor().watched.load(Ordering::Relaxed);
+    driver.end_poll_turn(&poll_turn(SHORT_POLLS));
     assert!(!watched(&engine), "nothing is known of them");
-    driver.list.tempo.note(1, Duration::from_micros(1));
-    driver.end_stint(&stint(SHORT_POLLS - 1));
-    (0..2).for_each(|_| driver.list.tempo.note(1, Duration::from_secs(1)));
-    driver.end_stint(&stint(1));
-    (0..100).for_each(|_| driver.list.tempo.note(1, Duration::from_micros(1)));
-    driver.end_stint(&stint(SHORT_POLLS - 1));
+    driver.run_queue.poll_stats.note(1, Duration::from_micros(1));
+    driver.end_poll_turn(&poll_turn(SHORT_POLLS - 1));
+    (0..2).for_each(|_| driver.run_queue.poll_stats.note(1, Duration::from_secs(1)));
+    driver.end_poll_turn(&poll_turn(1));
+    (0..100).for_each(|_| driver.run_queue.poll_stats.note(1, Duration::from_micros(1)));
+    driver.end_poll_turn(&poll_turn(SHORT_POLLS - 1));
     assert!(!watched(&engine), "long ones were among them");
     assert_eq!(driver.stride, 7, "it goes on so in the next turn");
-    // While the lock is held, a lookout does not get further than its first look.
-    let crew = engine.lock();
-    driver.end_stint(&stint(1));
+    // While the lock is held, a watchdog does not get further than its first look.
+    let scheduler = engine.lock();
+    driver.end_poll_turn(&poll_turn(1));
     assert!(watched(&engine));
-    drop(crew);
+    drop(scheduler);
 }
 
 #[test]
@@ -127,20 +128,20 @@ fn a_driver_looks_around_after_a_while() {
 fn a_driver_helps_those_that_have_not_moved_and_have_something_to_do() {
     let engine = engine(3, 10);
     let mut driver = driver(&engine);
-    let board = Arc::clone(engine.work.board());
-    let moves = |other: usize| board.list(other).tempo.count_polls(1);
+    let executor = Arc::clone(engine.work.executor());
+    let moves = |other: usize| executor.run_queue(other).poll_stats.count_polls(1);
     driver.look_every = Duration::ZERO;
     let helps = |driver: &mut Driver<ByHand>| {
         driver.look_around(now());
         driver.helps
     };
-    board.list(0).push_ready(0);
+    executor.run_queue(0).push_ready(0);
     assert!(!helps(&mut driver), "nothing is ready but its own");
-    board.list(1).push_ready(0);
+    executor.run_queue(1).push_ready(0);
     assert!(helps(&mut driver), "the first of them is stuck");
     moves(1);
     assert!(!helps(&mut driver), "it goes on");
-    board.list(2).push_ready(0);
+    executor.run_queue(2).push_ready(0);
     assert!(helps(&mut driver), "both of them are stuck");
     moves(1);
     assert!(helps(&mut driver), "the second one is stuck");
@@ -151,7 +152,7 @@ fn a_driver_helps_those_that_have_not_moved_and_have_something_to_do() {
 }
 
 #[test]
-fn a_future_that_ends_leaves_the_list_of_a_driver_that_helps() {
+fn a_future_that_ends_leaves_the_run_queue_of_a_driver_that_helps() {
     let engine = engine(2, 10);
     let (mut stuck, mut helper) = (driver(&engine), driver(&engine));
     let its = push(&engine, usize::MAX);
@@ -161,7 +162,7 @@ fn a_future_that_ends_leaves_the_list_of_a_driver_that_helps() {
     helper.looked = now() + Duration::from_secs(3600);
     assert_eq!(short_turn(&mut helper, 3), Turn::Yield);
     assert_eq!((its.load(Ordering::Relaxed), own.load(Ordering::Relaxed)), (3, 1));
-    assert!(helper.list.take_all().is_empty());
+    assert!(helper.run_queue.take_all().is_empty());
 }
 
 #[test]
@@ -171,8 +172,8 @@ fn a_driver_that_is_called_takes_the_task_unless_one_is_enough() {
         let (stuck, mut called) = (driver(&engine), driver(&engine));
         let waker = Waker::from(Arc::new(Bell::default()));
         assert_eq!(called.turn(&Context::from_waker(&waker), || ()), Turn::Sleep);
-        engine.lock().roster.set(stuck.me, Duty::Engaged);
-        stuck.list.rise(&waker);
+        engine.lock().worker_table.set(stuck.me, WorkerState::Engaged);
+        stuck.run_queue.rise(&waker);
         engine.let_one_drive(one);
         let done = push(&engine, 1);
         assert_eq!(called.turn(&Context::from_waker(&waker), || ()), Turn::Sleep);
@@ -184,11 +185,11 @@ fn a_driver_that_is_called_takes_the_task_unless_one_is_enough() {
 fn a_driver_that_is_called_back_is_up() {
     let engine = engine(1, 1);
     let mut driver = driver(&engine);
-    driver.list.rise(Waker::noop());
-    engine.lock().roster.set(driver.me, Duty::Leaving);
+    driver.run_queue.rise(Waker::noop());
+    engine.lock().worker_table.set(driver.me, WorkerState::Leaving);
     push(&engine, 1);
     assert!(!driver.leave(), "nobody else takes the task");
-    assert!(engine.work().board().is_up());
+    assert!(engine.work().executor().is_up());
 }
 
 #[test]
@@ -198,13 +199,13 @@ fn what_is_polled_knows_of_the_last_stride_whether_polls_are_short() {
 
     let engine = engine(1, 10);
     let mut driver = driver(&engine);
-    let (list, seen) = (Arc::clone(&driver.list), Arc::new(Mutex::new(Vec::new())));
+    let (run_queue, seen) = (Arc::clone(&driver.run_queue), Arc::new(Mutex::new(Vec::new())));
     let (its, mut polls) = (Arc::clone(&seen), 0);
-    let future = errand(move |context| {
+    let future = future(move |context| {
         polls += 1;
         if polls == 1 {
             // So short that what this driver will find does not make it long.
-            list.tempo.note(1, Duration::from_nanos(1));
+            run_queue.poll_stats.note(1, Duration::from_nanos(1));
         }
         its.lock().unwrap().push(polls_are_short());
         if polls == POLLS_PER_REFILL + 1 {
@@ -213,7 +214,7 @@ fn what_is_polled_knows_of_the_last_stride_whether_polls_are_short() {
         context.waker().wake_by_ref();
         Poll::Pending
     });
-    engine.lock().line.push(Cell::new(future));
+    engine.lock().queue.push(Cell::new(future));
     driver.times = (Duration::MAX, Duration::MAX);
     assert_eq!(turn(&mut driver), Turn::Sleep);
     let seen = seen.lock().unwrap();

@@ -1,4 +1,4 @@
-//! What a list holds: its cells, and which of them are ready.
+//! What a run queue holds: its cells, and which of them are ready.
 
 use std::collections::HashMap;
 use std::sync::Arc;

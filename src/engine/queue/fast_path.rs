@@ -1,7 +1,7 @@
-//! The lane: how workers take short tasks without asking the lock for each one.
+//! The fast path: how workers take short tasks without asking the lock for each one.
 //!
 //! All decisions are made under the engine's lock. When tasks prove to be short, whoever holds the
-//! lock opens the lane, and until it is sealed again workers may take the next ticket of the block
+//! lock opens the fast path, and until it is sealed again workers may take the next ticket of the block
 //! they were given by one compare-and-swap. Sealing is a compare-and-swap on the same word, so
 //! each ticket is taken either before the seal, and the sealer sees it, or not at all: the worker
 //! finds the seal and comes to the lock. This is why nothing that needs the workers' attention (a
@@ -15,12 +15,12 @@ use crate::engine::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 ///
 /// | bits   | meaning                                                       |
 /// |--------|---------------------------------------------------------------|
-/// | 0..47  | tickets taken so far (a ticket is a task's number in the line) |
+/// | 0..47  | tickets taken so far (a ticket is a task's number in the queue) |
 /// | 47..63 | tasks that are running now                                    |
 /// | 63     | sealed: only the holder of the lock may change the word       |
 ///
 /// A worker compares tickets modulo 2⁴⁷. It could be misled only by a single task during which
-/// 1.4 · 10¹⁴ others were taken: fifty days at the full speed of the lane.
+/// 1.4 · 10¹⁴ others were taken: fifty days at the full speed of the fast path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tally(u64);
 
@@ -40,7 +40,7 @@ impl Tally {
         ((self.0 & !SEALED) / ONE_BUSY) as usize
     }
 
-    /// How many tasks stand in the line when `published` of them have entered it.
+    /// How many tasks stand in the queue when `published` of them have entered it.
     #[inline]
     pub(crate) fn queued(self, published: u64) -> usize {
         (published.wrapping_sub(self.0) & TICKETS) as usize
@@ -65,23 +65,23 @@ impl Tally {
     }
 }
 
-/// What a worker on the lane gets when it asks for the next ticket.
+/// What a worker on the fast path gets when it asks for the next ticket.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Claim {
     /// This cell of its block is its own now.
     Cell(usize),
-    /// Nothing stands in the line at the moment.
+    /// Nothing stands in the queue at the moment.
     Dry,
-    /// The lane is sealed or the block is spent: the lock must be asked.
+    /// The fast path is sealed or the block is spent: the lock must be asked.
     Ask,
 }
 
 /// The two words that workers read without the lock.
 #[derive(Debug)]
-pub(crate) struct Lane {
+pub(crate) struct FastPath {
     /// Changed by workers: see [`Tally`].
     word: Padded<AtomicU64>,
-    /// Written by submitters under the lock: how many tasks have ever entered the line.
+    /// Written by submitters under the lock: how many tasks have ever entered the queue.
     published: Padded<Published>,
     /// Tasks that drivers run: more under the lock, fewer whenever one has ended.
     driven: Padded<AtomicUsize>,
@@ -97,7 +97,7 @@ struct Published {
     places: AtomicUsize,
 }
 
-impl Lane {
+impl FastPath {
     pub(crate) fn new() -> Self {
         let published = Published {
             count: AtomicU64::new(0),
@@ -105,10 +105,10 @@ impl Lane {
             places: AtomicUsize::new(0),
         };
         let driven = Padded(AtomicUsize::new(0));
-        Lane { word: Padded(AtomicU64::new(SEALED)), published: Padded(published), driven }
+        FastPath { word: Padded(AtomicU64::new(SEALED)), published: Padded(published), driven }
     }
 
-    /// How many tasks have entered the line.
+    /// How many tasks have entered the queue.
     #[inline]
     pub(crate) fn published(&self) -> u64 {
         // Acquire: pairs with the Release in `publish`, behind which a cell was filled.
@@ -150,7 +150,7 @@ impl Lane {
         self.driven.load(Ordering::Acquire)
     }
 
-    #[cfg(any(feature = "tokio", all(test, loom)))]
+    #[cfg(any(feature = "tokio", test))]
     /// Under the lock.
     pub(crate) fn begin_driven(&self, tasks: usize) {
         self.driven.fetch_add(tasks, Ordering::Relaxed);
@@ -194,7 +194,7 @@ impl Lane {
         }
     }
 
-    /// Ends a task on the lane. False if the lane is sealed: then the lock must be told.
+    /// Ends a task on the fast path. False if the fast path is sealed: then the lock must be told.
     #[must_use]
     pub(crate) fn end(&self) -> bool {
         let mut seen = Tally(self.word.load(Ordering::Relaxed));
@@ -209,7 +209,7 @@ impl Lane {
 
     fn change(&self, seen: Tally, next: Tally) -> Result<(), Tally> {
         // Release: what the ended task wrote is there for whoever counts it as ended. Acquire:
-        // pairs with the Release of the holder of the lock who opened the lane.
+        // pairs with the Release of the holder of the lock who opened the fast path.
         let done =
             self.word.compare_exchange_weak(seen.0, next.0, Ordering::AcqRel, Ordering::Relaxed);
         done.map(drop).map_err(Tally)
@@ -231,7 +231,7 @@ impl Lane {
         }
     }
 
-    /// Takes `tickets` tickets of a sealed lane. They count as running if `begin` says so; that
+    /// Takes `tickets` tickets of a sealed fast path. They count as running if `begin` says so; that
     /// is at most one.
     pub(crate) fn take(&self, tickets: u64, begin: bool) {
         let seen = self.tally();
@@ -240,7 +240,7 @@ impl Lane {
         self.word.store(next.0, Ordering::Release);
     }
 
-    /// Ends a task, whether the lane is sealed or not.
+    /// Ends a task, whether the fast path is sealed or not.
     pub(crate) fn end_locked(&self) {
         debug_assert!(self.tally().busy() > 0, "a task ended that never began");
         self.word.fetch_sub(ONE_BUSY, Ordering::AcqRel);
@@ -252,17 +252,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_ticket_is_not_taken_from_a_sealed_lane_or_a_spent_block() {
-        let lane = Lane::new();
+    fn a_ticket_is_not_taken_from_a_sealed_fast_path_or_a_spent_block() {
+        let fast_path = FastPath::new();
         let block = CELLS as u64;
-        lane.publish(2 * block);
-        let claim = |base| lane.claim(base, &mut 0, false);
+        fast_path.publish(2 * block);
+        let claim = |base| fast_path.claim(base, &mut 0, false);
         assert_eq!(claim(0), Claim::Ask, "the lane is sealed");
-        lane.open();
+        fast_path.open();
         assert_eq!(claim(0), Claim::Cell(0));
-        lane.seal();
-        lane.take(block - 1, false);
-        lane.open();
+        fast_path.seal();
+        fast_path.take(block - 1, false);
+        fast_path.open();
         assert_eq!(claim(0), Claim::Ask, "the block is spent");
         assert_eq!(claim(block), Claim::Cell(0));
     }

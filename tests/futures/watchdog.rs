@@ -51,7 +51,7 @@ impl Busy {
         (0..SPINNERS).for_each(|_| busy.pool.blocking_submit(busy.spinner()).unwrap());
         // A debug build's polls may be too long for one driver. Then all of them help, which is as good.
         #[cfg(all(target_os = "linux", not(debug_assertions)))]
-        common::eventually("one driver is enough", || lookouts() > 0);
+        common::eventually("one driver is enough", || watchdogs() > 0);
         busy
     }
 
@@ -91,8 +91,8 @@ async fn step() {
 }
 
 #[cfg(all(target_os = "linux", not(debug_assertions)))]
-fn lookouts() -> usize {
-    common::threads_named("formic-lookout")
+fn watchdogs() -> usize {
+    common::threads_named("formic-watchdog")
 }
 
 #[test]
@@ -245,7 +245,7 @@ fn timers_fire_although_a_new_future_blocks() {
 fn timers_fire_although_a_new_future_of_a_pool_with_short_polls_blocks() {
     on_threads(2, || {
         let pool = room_for(Answers::MANY).build().unwrap();
-        // A lookout comes for these, and stays for the ticking ones.
+        // A watchdog comes for these, and stays for the ticking ones.
         let short = || async {
             for _ in 0..1000 {
                 step().await;

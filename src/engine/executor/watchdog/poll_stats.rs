@@ -1,4 +1,4 @@
-//! The tempo of a driver: how much it polls, and how long a poll takes.
+//! The poll statistics of a driver: how much it polls, and how long a poll takes.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
@@ -11,19 +11,19 @@ const MOST_AT_ONCE: u64 = 8;
 
 /// What a driver tells of its work. Nothing is decided by it but who helps.
 #[derive(Debug, Default)]
-pub(crate) struct Tempo {
+pub(crate) struct PollStats {
     pub(super) polls: AtomicU64,
-    /// What `polls` was when the lookout looked last.
+    /// What `polls` was when the watchdog looked last.
     pub(super) looked: AtomicU64,
     /// How long a poll takes with all that belongs to it, in the mean; zero if that is unknown.
     pub(super) nanos: AtomicU32,
     /// It is in its turn.
     pub(super) turns: AtomicBool,
-    /// For the lookout only: at so many looks nothing was polled, although something was ready on its list.
+    /// For the watchdog only: at so many looks nothing was polled, although something was ready on its run queue.
     still: AtomicU32,
 }
 
-impl Tempo {
+impl PollStats {
     /// For its driver only, as all that follows.
     pub(crate) fn count_polls(&self, polls: usize) {
         let so_far = self.polls.load(Ordering::Relaxed);
@@ -51,14 +51,14 @@ impl Tempo {
         self.nanos.store(mean as u32, Ordering::Relaxed);
     }
 
-    /// For the lookout, at each look: whether the driver has been `still` for too many of them.
+    /// For the watchdog, at each look: whether the driver has been `still` for too many of them.
     pub(super) fn is_stuck(&self, still: bool) -> bool {
         let looks = if still { self.still.load(Ordering::Relaxed) + 1 } else { 0 };
         self.still.store(looks, Ordering::Relaxed);
         looks >= most_still(self.turns.load(Ordering::Relaxed))
     }
 
-    /// Whether it has polled anything since the lookout looked last.
+    /// Whether it has polled anything since the watchdog looked last.
     pub(super) fn has_moved(&self) -> bool {
         self.polls.load(Ordering::Relaxed) != self.looked.load(Ordering::Relaxed)
     }

@@ -1,8 +1,8 @@
-//! The watchdog ("lookout"): a thread that watches the drivers of a pool while their polls are short.
+//! The watchdog ("watchdog"): a thread that watches the drivers of a pool while their polls are short.
 //!
 //! Where polls take a microsecond or so, two drivers lose more at each other's locks and cache lines than
 //! they gain. One driver then polls for all, and the others sleep, even if something is ready. Where drivers
-//! have threads of their own, each polls its own list. The watchdog looks once a millisecond. While the driver
+//! have threads of their own, each polls its own run queue. The watchdog looks once a millisecond. While the driver
 //! is stuck in a poll, or polls are long, all drivers help for a while.
 //!
 //! | mode  | becomes                                                                     |
@@ -11,16 +11,16 @@
 //! | Help  | One, when its looks are over and polls are short                            |
 //! | both  | Leave, when nothing was polled for many looks. Without a watchdog all help. |
 
-mod tempo;
+mod poll_stats;
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
 
-pub(crate) use self::tempo::Tempo;
+pub(crate) use self::poll_stats::PollStats;
 use crate::engine::executor::driver::Drives;
-use crate::engine::scheduler::crew::Acts;
+use crate::engine::scheduler::core::Actions;
 use crate::engine::task::run::contain;
 use crate::engine::{Engine, lock};
 
@@ -58,7 +58,7 @@ struct Seen {
 /// Which drivers poll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
-    /// One driver polls, or each its own list; it has done so for this many looks.
+    /// One driver polls, or each its own run queue; it has done so for this many looks.
     One { looks: u32 },
     /// All drivers help, for this many looks more.
     Help { looks: u32 },
@@ -74,7 +74,7 @@ impl Mode {
 
 /// See the module's first lines.
 #[derive(Debug)]
-struct Lookout {
+struct Watchdog {
     mode: Mode,
     /// Polls as of the last look.
     polls: u64,
@@ -88,10 +88,10 @@ struct Lookout {
     help: u32,
 }
 
-impl Lookout {
+impl Watchdog {
     fn new(seen: Seen) -> Self {
         let mode = Mode::Help { looks: 0 };
-        Lookout { mode, polls: seen.polls, idle: 0, still: 0, long: 0, help: FIRST_HELP }
+        Watchdog { mode, polls: seen.polls, idle: 0, still: 0, long: 0, help: FIRST_HELP }
     }
 
     fn look(&mut self, seen: Seen) -> Mode {
@@ -141,35 +141,35 @@ fn most_still(turns: bool) -> u32 {
     if turns { STILL_LOOKS } else { 3 * STILL_LOOKS }
 }
 
-/// Starts a lookout, if there is none. Where no thread can be started, everybody helps always.
+/// Starts a watchdog, if there is none. Where no thread can be started, everybody helps always.
 pub(crate) fn start<W: Drives>(engine: &Arc<Engine<W>>) {
-    let board = engine.work().board();
-    if board.drivers() < 2 || board.watched.swap(true, Ordering::Relaxed) {
+    let executor = engine.work().executor();
+    if executor.drivers() < 2 || executor.watched.swap(true, Ordering::Relaxed) {
         return;
     }
     let watched = Arc::downgrade(engine);
-    let mut lookout = Lookout::new(engine.seen());
+    let mut watchdog = Watchdog::new(engine.seen());
     // Polls are known to be short, so it looks at once.
     let watch = move || {
-        while watch(&watched, &mut lookout) {
+        while watch(&watched, &mut watchdog) {
             thread::sleep(EVERY);
         }
     };
-    drop(thread::Builder::new().name("formic-lookout".into()).spawn(watch));
+    drop(thread::Builder::new().name("formic-watchdog".into()).spawn(watch));
 }
 
 /// Looks once. False if that was the last time.
-fn watch<W: Drives>(engine: &Weak<Engine<W>>, lookout: &mut Lookout) -> bool {
+fn watch<W: Drives>(engine: &Weak<Engine<W>>, watchdog: &mut Watchdog) -> bool {
     let Some(engine) = engine.upgrade() else { return false };
-    let was_one = lookout.mode.has_one_drive();
-    let mode = lookout.look(engine.seen());
+    let was_one = watchdog.mode.has_one_drive();
+    let mode = watchdog.look(engine.seen());
     engine.let_one_drive(mode.has_one_drive());
     if was_one && matches!(mode, Mode::Help { .. }) {
         // The thread of the stuck driver may have been the one at the timers, without which nothing becomes ready.
-        engine.work().board().wake_one();
+        engine.work().executor().wake_one();
     }
     if mode == Mode::Leave {
-        engine.work().board().watched.store(false, Ordering::Relaxed);
+        engine.work().executor().watched.store(false, Ordering::Relaxed);
     }
     // If nobody else has it any more, what is dropped with it is a user's.
     contain(|| drop(engine));
@@ -178,48 +178,48 @@ fn watch<W: Drives>(engine: &Weak<Engine<W>>, lookout: &mut Lookout) -> bool {
 
 impl<W: Drives> Engine<W> {
     fn seen(&self) -> Seen {
-        let board = self.work().board();
-        let tempi = || board.lists().iter().map(|list| &*list.tempo);
+        let executor = self.work().executor();
+        let poll_stats = || executor.run_queues().iter().map(|run_queue| &*run_queue.poll_stats);
         let mut seen = Seen { short: true, ..Seen::default() };
         // One that sleeps knows how long polls took when others got in its way. It is asked only if nobody
         // has polled anything of late.
-        let all_rest = tempi().all(|tempo| !tempo.has_moved());
-        for list in board.lists() {
-            let (tempo, moved) = (&*list.tempo, list.tempo.has_moved());
-            let polls = tempo.polls.load(Ordering::Relaxed);
+        let all_rest = poll_stats().all(|poll_stats| !poll_stats.has_moved());
+        for run_queue in executor.run_queues() {
+            let (poll_stats, moved) = (&*run_queue.poll_stats, run_queue.poll_stats.has_moved());
+            let polls = poll_stats.polls.load(Ordering::Relaxed);
             seen.polls += polls;
-            if board.is_apart() {
+            if executor.is_apart() {
                 // Others poll what is on their lists, which says nothing of this one.
-                seen.stuck |= tempo.is_stuck(!moved && list.has_ready());
+                seen.stuck |= poll_stats.is_stuck(!moved && run_queue.has_ready());
             }
             if moved || (all_rest && polls > 0) {
-                seen.short &= tempo.is_short();
+                seen.short &= poll_stats.is_short();
             }
-            tempo.looked.store(polls, Ordering::Relaxed);
-            seen.turns |= tempo.turns.load(Ordering::Relaxed);
+            poll_stats.looked.store(polls, Ordering::Relaxed);
+            seen.turns |= poll_stats.turns.load(Ordering::Relaxed);
         }
-        seen.apart = board.is_apart();
-        seen.behind = board.is_up() && (board.has_ready() || self.is_wanted());
+        seen.apart = executor.is_apart();
+        seen.behind = executor.is_up() && (executor.has_ready() || self.is_wanted());
         seen
     }
 
-    /// Has one driver do it all from now on, or each its own, or has everybody help again. For the lookout only.
+    /// Has one driver do it all from now on, or each its own, or has everybody help again. For the watchdog only.
     pub(crate) fn let_one_drive(self: &Arc<Self>, one: bool) {
-        let board = self.work().board();
-        if board.is_one() == one {
+        let executor = self.work().executor();
+        if executor.is_one() == one {
             return;
         }
-        let mut acts = Acts::default();
-        let mut crew = lock(&self.crew);
+        let mut actions = Actions::default();
+        let mut scheduler = lock(&self.scheduler);
         // Drivers that stay apart are called for new tasks as ever.
-        crew.one_drives = one && !board.is_apart();
-        crew.roster.quiet = false;
+        scheduler.one_drives = one && !executor.is_apart();
+        scheduler.worker_table.quiet = false;
         // Whoever drove alone may have been stuck before it could do this.
-        crew.serve_waiters(&mut acts);
-        crew.call_all_needed(&mut acts);
-        drop(crew);
-        board.set_one(one);
-        self.perform(acts);
+        scheduler.serve_waiters(&mut actions);
+        scheduler.call_all_needed(&mut actions);
+        drop(scheduler);
+        executor.set_one(one);
+        self.perform(actions);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Which cells of a list are ready, in the order in which they became so.
+//! Which cells of a run queue are ready, in the order in which they became so.
 
 /// A queue that is filled at its end, mostly all at once, and is empty before that: so it lies in one
 /// piece, and what comes next is found without a detour.

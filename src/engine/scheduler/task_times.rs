@@ -1,7 +1,7 @@
-//! The pace: how long tasks take, and how long it pays to look around.
+//! The task times: how long tasks take, and how long it pays to look around.
 //!
-//! To wake a thread costs as much as hundreds of small tasks. So the crew keeps an eye on how
-//! long tasks take: while they are short, a few workers share them over the lane and nobody else
+//! To wake a thread costs as much as hundreds of small tasks. So the scheduler keeps an eye on how
+//! long tasks take: while they are short, a few workers share them over the fast path and nobody else
 //! is woken; otherwise every task gets a worker of its own as soon as one can be had.
 
 use std::time::Duration;
@@ -10,14 +10,14 @@ use std::time::Duration;
 const SHORT: u64 = 2_000;
 /// Below this, one worker is faster than two.
 const TINY: u64 = 150;
-/// Above this, they are no longer. Far from [`SHORT`], so that the pace does not waver.
+/// Above this, they are no longer. Far from [`SHORT`], so that the task times does not waver.
 const LONG: u64 = 8_000;
 /// A backlog that keeps one worker busy for longer than this is worth another worker.
 const BACKLOG: Duration = Duration::from_micros(100);
 
-/// What the crew knows about its tasks. All times are in nanoseconds.
+/// What the scheduler knows about its tasks. All times are in nanoseconds.
 #[derive(Debug)]
-pub(crate) struct Pace {
+pub(crate) struct TaskTimes {
     /// A running mean of the time per task; `None` until the first task has ended.
     mean: Option<u64>,
     short: bool,
@@ -69,9 +69,9 @@ impl Shared {
     }
 }
 
-impl Pace {
+impl TaskTimes {
     pub(crate) fn new() -> Self {
-        Pace { mean: None, short: false, alone: None, shared: Shared::default() }
+        TaskTimes { mean: None, short: false, alone: None, shared: Shared::default() }
     }
 
     /// Notes that `tasks` tasks took one of `workers` workers `nanos`.
@@ -95,7 +95,7 @@ impl Pace {
         self.short = if self.short { mean < LONG } else { mean < SHORT };
     }
 
-    /// Notes that tasks stand in the line and none was taken for a while: somebody is stuck.
+    /// Notes that tasks stand in the queue and none was taken for a while: somebody is stuck.
     pub(crate) fn stalled(&mut self) {
         self.mean = Some(LONG);
         self.short = false;
@@ -136,49 +136,49 @@ mod tests {
 
     #[test]
     fn tasks_count_as_long_until_they_prove_short() {
-        let mut pace = Pace::new();
-        assert!(!pace.is_short());
-        pace.note(32, 32 * 50, 1);
-        assert!(pace.is_short());
+        let mut task_times = TaskTimes::new();
+        assert!(!task_times.is_short());
+        task_times.note(32, 32 * 50, 1);
+        assert!(task_times.is_short());
     }
 
     #[test]
-    fn one_lost_time_slice_does_not_change_the_pace() {
-        let mut pace = Pace::new();
-        pace.note(32, 32 * 50, 1);
-        pace.note(32, 4_000_000, 1);
-        assert!(pace.is_short());
+    fn one_lost_time_slice_does_not_change_the_task_times() {
+        let mut task_times = TaskTimes::new();
+        task_times.note(32, 32 * 50, 1);
+        task_times.note(32, 4_000_000, 1);
+        assert!(task_times.is_short());
     }
 
     #[test]
-    fn tasks_that_stay_slow_change_the_pace() {
-        let mut pace = Pace::new();
-        pace.note(32, 32 * 50, 1);
+    fn tasks_that_stay_slow_change_the_task_times() {
+        let mut task_times = TaskTimes::new();
+        task_times.note(32, 32 * 50, 1);
         for _ in 0..10 {
-            pace.note(1, 1_000_000, 1);
+            task_times.note(1, 1_000_000, 1);
         }
-        assert!(!pace.is_short());
+        assert!(!task_times.is_short());
     }
 
     #[test]
     fn the_smallest_tasks_get_one_worker() {
-        let mut pace = Pace::new();
-        pace.note(64, 64 * 40, 1);
-        assert_eq!(pace.useful(8), 1);
-        (0..10).for_each(|_| pace.note(64, 64 * 500, 1));
-        assert_eq!(pace.useful(8), 8);
+        let mut task_times = TaskTimes::new();
+        task_times.note(64, 64 * 40, 1);
+        assert_eq!(task_times.useful(8), 1);
+        (0..10).for_each(|_| task_times.note(64, 64 * 500, 1));
+        assert_eq!(task_times.useful(8), 8);
     }
 
-    /// A pace that knows what a task takes one worker alone, and each of two.
-    fn pace_with(alone: u64, each: u64, samples: u32) -> Pace {
-        let mut pace = pace_of(alone);
-        (0..samples).for_each(|_| pace.note(1, each, 2));
-        pace
+    /// A task times that knows what a task takes one worker alone, and each of two.
+    fn task_times_with(alone: u64, each: u64, samples: u32) -> TaskTimes {
+        let mut task_times = task_times_of(alone);
+        (0..samples).for_each(|_| task_times.note(1, each, 2));
+        task_times
     }
 
     #[test]
     fn several_workers_that_are_no_faster_than_one_are_not_of_use() {
-        let useful = |each, samples| pace_with(1_000, each, samples).useful(8);
+        let useful = |each, samples| task_times_with(1_000, each, samples).useful(8);
         assert_eq!(useful(1_800, Shared::ENOUGH), 8, "a tenth faster");
         assert_eq!(useful(1_802, Shared::ENOUGH), 1);
         assert_eq!(useful(4_000, Shared::ENOUGH - 1), 8, "that could be chance");
@@ -186,66 +186,66 @@ mod tests {
 
     #[test]
     fn what_is_known_of_one_worker_and_of_several_follows_what_is_noted() {
-        let mut pace = pace_with(1_000, 1_000, 1);
-        assert_eq!((pace.alone, pace.shared.nanos), (Some(1_000), 500));
-        pace.note(2, 6_000, 3);
-        assert_eq!(pace.shared.nanos, 625, "a quarter of what it takes three");
-        pace.note(2, 400, 1);
-        assert_eq!(pace.alone, Some(800));
+        let mut task_times = task_times_with(1_000, 1_000, 1);
+        assert_eq!((task_times.alone, task_times.shared.nanos), (Some(1_000), 500));
+        task_times.note(2, 6_000, 3);
+        assert_eq!(task_times.shared.nanos, 625, "a quarter of what it takes three");
+        task_times.note(2, 400, 1);
+        assert_eq!(task_times.alone, Some(800));
     }
 
     #[test]
     fn it_is_tried_again_whether_several_are_of_use_ever_more_seldom() {
-        let mut pace = pace_with(1_000, 4_000, Shared::ENOUGH);
+        let mut task_times = task_times_with(1_000, 4_000, Shared::ENOUGH);
         let mut until_next = || {
             let looks = (1..10_000).find(|_| {
-                pace.age();
-                pace.useful(8) > 1
+                task_times.age();
+                task_times.useful(8) > 1
             });
-            (0..Shared::ENOUGH).for_each(|_| pace.note(1, 4_000, 2));
+            (0..Shared::ENOUGH).for_each(|_| task_times.note(1, 4_000, 2));
             looks
         };
         let pauses: Vec<_> = (0..4).map_while(|_| until_next()).collect();
         assert_eq!(pauses, [64, 128, 256, 256]);
     }
 
-    /// A pace that has seen one task, of so many nanoseconds.
-    fn pace_of(nanos: u64) -> Pace {
-        let mut pace = Pace::new();
-        pace.note(1, nanos, 1);
-        pace
+    /// A task times that has seen one task, of so many nanoseconds.
+    fn task_times_of(nanos: u64) -> TaskTimes {
+        let mut task_times = TaskTimes::new();
+        task_times.note(1, nanos, 1);
+        task_times
     }
 
     #[test]
     fn fast_samples_count_more_than_slow_ones() {
-        let mut pace = pace_of(1_000);
-        pace.note(1, 500, 1);
-        assert_eq!(pace.mean, Some(750), "a half");
-        let mut pace = pace_of(1_000);
-        pace.note(1, 2_000, 1);
-        assert_eq!(pace.mean, Some(1_250), "a quarter");
-        pace.note(1, 1_000_000, 1);
-        assert_eq!(pace.mean, Some(3_437), "a quarter, of at most eight times the mean");
+        let mut task_times = task_times_of(1_000);
+        task_times.note(1, 500, 1);
+        assert_eq!(task_times.mean, Some(750), "a half");
+        let mut task_times = task_times_of(1_000);
+        task_times.note(1, 2_000, 1);
+        assert_eq!(task_times.mean, Some(1_250), "a quarter");
+        task_times.note(1, 1_000_000, 1);
+        assert_eq!(task_times.mean, Some(3_437), "a quarter, of at most eight times the mean");
     }
 
     #[test]
     fn what_lies_on_a_mark_is_above_it() {
-        assert!(pace_of(SHORT - 1).is_short() && !pace_of(SHORT).is_short());
-        assert_eq!((pace_of(TINY - 1).useful(8), pace_of(TINY).useful(8)), (1, 8));
+        assert!(task_times_of(SHORT - 1).is_short() && !task_times_of(SHORT).is_short());
+        assert_eq!((task_times_of(TINY - 1).useful(8), task_times_of(TINY).useful(8)), (1, 8));
         let stays_short = |mean: u64| {
-            let mut pace = pace_of(SHORT - 1);
-            pace.note(1, 1_000_000, 1);
-            let before = pace.mean.expect("tasks were noted");
-            pace.note(1, 4 * mean - 3 * before, 1);
-            assert_eq!(pace.mean, Some(mean));
-            pace.is_short()
+            let mut task_times = task_times_of(SHORT - 1);
+            task_times.note(1, 1_000_000, 1);
+            let before = task_times.mean.expect("tasks were noted");
+            task_times.note(1, 4 * mean - 3 * before, 1);
+            assert_eq!(task_times.mean, Some(mean));
+            task_times.is_short()
         };
         assert!(stays_short(LONG - 1) && !stays_short(LONG));
     }
 
     #[test]
     fn a_backlog_of_short_tasks_is_worth_another_worker() {
-        let pace = pace_of(1_000);
-        assert!(!pace.is_behind(100) && pace.is_behind(101));
+        let task_times = task_times_of(1_000);
+        assert!(!task_times.is_behind(100) && task_times.is_behind(101));
     }
 }

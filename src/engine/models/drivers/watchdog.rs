@@ -1,4 +1,4 @@
-//! One driver does it all, and the others sleep until the lookout has them help.
+//! One driver does it all, and the others sleep until the watchdog has them help.
 
 use super::*;
 
@@ -29,7 +29,7 @@ fn end(pool: &Pool, runtime: Vec<thread::JoinHandle<()>>) {
 }
 
 #[test]
-fn whoever_is_up_serves_every_list() {
+fn whoever_is_up_serves_every_run_queue() {
     explore_up_to(2, || {
         let (pool, drivers, events) = one_of_two(Waker::noop());
         let runtime =
@@ -49,7 +49,7 @@ fn of_two_that_step_back_at_once_one_goes_on() {
             // Both of them are up then.
             pool.let_one_drive(false);
             events.iter().take(ready).for_each(Event::happen);
-            pool.work().board().list(1).rise(&waker);
+            pool.work().executor().run_queue(1).rise(&waker);
             pool.let_one_drive(true);
             let its = waker.clone();
             let other = thread::spawn(move || {
@@ -68,19 +68,20 @@ fn of_two_that_step_back_at_once_one_goes_on() {
 #[test]
 fn everybody_helps_when_the_one_is_stuck() {
     explore(|| {
-        let (board, event) = (Board::new(2), Event::default());
+        let (executor, event) = (Executor::new(2), Event::default());
         let alarm = Arc::new(Alarm::default());
         let Job::Bare(cell) = bare(event.clone()) else { unreachable!("it has no handle") };
-        let (stuck, helper) = (Arc::clone(board.list(0)), Arc::clone(board.list(1)));
+        let (stuck, helper) =
+            (Arc::clone(executor.run_queue(0)), Arc::clone(executor.run_queue(1)));
         stuck.rise(Waker::noop());
         stuck.add(&mut vec![cell]);
         assert_eq!(wakes::poll_ready(&stuck), 0);
         helper.rise(&Waker::from(Arc::clone(&alarm)));
-        assert!(helper.sleep(&board));
-        board.set_one(true);
+        assert!(helper.sleep(&executor));
+        executor.set_one(true);
         // From here on the first driver is in a poll that takes long.
         let waker = thread::spawn(move || event.happen());
-        board.set_one(false);
+        executor.set_one(false);
         waker.join().unwrap();
         assert!(*alarm.rings.lock().unwrap(), "the other one is called");
     });

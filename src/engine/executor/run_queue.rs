@@ -1,15 +1,15 @@
-//! A driver's list: its futures, and which of them are ready to be polled.
+//! A driver's run queue: its futures, and which of them are ready to be polled.
 //!
-//! Whoever wakes a future puts it into its list's inbox and wakes the driver, if it sleeps. If the
+//! Whoever wakes a future puts it into its run queue's wake queue and wakes the driver, if it sleeps. If the
 //! driver is up it may be busy with a future that takes its time, so another driver that sleeps is
 //! woken to help, one at a time: any driver may poll any future. Whoever finds nothing in the queue
-//! empties the inbox into it, so that those who wake and those who poll seldom meet at a lock.
+//! empties the wake queue into it, so that those who wake and those who poll seldom meet at a lock.
 //!
 //! When polls are so short that drivers would only get into each other's way, one of them is enough: see
-//! [`lookout`](crate::engine::executor::lookout). Then the others sleep, whatever is ready, and whoever is up serves
-//! all lists.
+//! [`watchdog`](crate::engine::executor::watchdog). Then the others sleep, whatever is ready, and whoever is up serves
+//! all run queues.
 
-mod board;
+mod executor;
 mod others;
 mod ready;
 mod state;
@@ -18,32 +18,32 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use crate::engine::executor::cell::Runnable;
-use crate::engine::executor::lookout::Tempo;
+use crate::engine::executor::watchdog::PollStats;
 use crate::engine::scheduler::lend::Lender;
 use crate::engine::sync::atomic::{AtomicBool, Ordering};
 use crate::engine::sync::{Mutex, MutexGuard, Padded, lock};
 use crate::engine::task::waits::Waits;
 
-pub(crate) use self::board::Board;
-use self::others::Others;
+pub(crate) use self::executor::Executor;
+use self::others::ExecutorState;
 use self::state::State;
 
 /// See the module's first lines.
-pub(crate) struct List {
+pub(crate) struct RunQueue {
     number: usize,
-    /// Locked before the inbox, if both are.
+    /// Locked before the wake queue, if both are.
     state: Padded<Mutex<State>>,
-    inbox: Padded<Mutex<Inbox>>,
+    wake_queue: Padded<Mutex<WakeQueue>>,
     /// The driver was woken to help and has not found anything yet.
     called: AtomicBool,
     /// A cell may have polled a handle.
     awaits: AtomicBool,
-    pub(in crate::engine) tempo: Padded<Tempo>,
-    others: Arc<Others>,
+    pub(in crate::engine) poll_stats: Padded<PollStats>,
+    others: Arc<ExecutorState>,
 }
 
 #[derive(Default)]
-struct Inbox {
+struct WakeQueue {
     /// Ready, and not in the queue yet.
     woken: Vec<u32>,
     asleep: bool,
@@ -52,7 +52,7 @@ struct Inbox {
     waker: Option<Waker>,
 }
 
-impl List {
+impl RunQueue {
     pub(crate) fn number(&self) -> usize {
         self.number
     }
@@ -60,17 +60,17 @@ impl List {
     /// The driver is up, and is woken by this waker when it sleeps.
     /// True if that is news.
     pub(crate) fn rise(&self, waker: &Waker) -> bool {
-        let mut inbox = lock(&self.inbox);
-        self.wake_up(&mut inbox);
-        self.set_up(&mut inbox, true);
+        let mut wake_queue = lock(&self.wake_queue);
+        self.wake_up(&mut wake_queue);
+        self.set_up(&mut wake_queue, true);
         // `will_wake` may deny that a waker is the clone of another. Two with the same data are of the
         // same runtime task, because the one that is kept keeps it alive.
         let is_same = |kept: &Waker| kept.data() == waker.data() || kept.will_wake(waker);
-        if inbox.waker.as_ref().is_some_and(is_same) {
+        if wake_queue.waker.as_ref().is_some_and(is_same) {
             return false;
         }
-        let old = inbox.waker.replace(waker.clone());
-        drop(inbox);
+        let old = wake_queue.waker.replace(waker.clone());
+        drop(wake_queue);
         drop(old);
         true
     }
@@ -80,11 +80,11 @@ impl List {
         drop(self.take_state());
     }
 
-    /// Puts new cells into the list; they are ready.
+    /// Puts new cells into the run queue; they are ready.
     pub(crate) fn add(self: &Arc<Self>, cells: &mut Vec<Arc<dyn Runnable>>) {
         let mut state = lock(&self.state);
         // Those that were woken before these came are polled before them.
-        self.empty_inbox(&mut state);
+        self.empty_wake_queue(&mut state);
         for cell in cells.drain(..) {
             let index = match state.vacant.pop() {
                 Some(index) => index,
@@ -106,23 +106,23 @@ impl List {
 
     /// A cell is ready.
     pub(crate) fn push_ready(&self, index: u32) {
-        let mut inbox = lock(&self.inbox);
-        inbox.woken.push(index);
+        let mut wake_queue = lock(&self.wake_queue);
+        wake_queue.woken.push(index);
         // Whoever is up then looks here before it sleeps. Read under the lock under which it will look.
-        if !self.others.is_one_enough() && (inbox.asleep || self.others.may_be_called()) {
-            self.wake_or_call_with(inbox);
+        if !self.others.is_one_enough() && (wake_queue.asleep || self.others.may_be_called()) {
+            self.wake_or_call_with(wake_queue);
         }
     }
 
     /// Has somebody poll what is ready.
     pub(in crate::engine) fn wake_or_call(&self) {
-        self.wake_or_call_with(lock(&self.inbox));
+        self.wake_or_call_with(lock(&self.wake_queue));
     }
 
     /// Wakes the driver if it sleeps, or calls another one to help.
-    fn wake_or_call_with(&self, mut inbox: MutexGuard<'_, Inbox>) {
-        let waker = if self.wake_up(&mut inbox) { inbox.waker.clone() } else { None };
-        drop(inbox);
+    fn wake_or_call_with(&self, mut wake_queue: MutexGuard<'_, WakeQueue>) {
+        let waker = if self.wake_up(&mut wake_queue) { wake_queue.waker.clone() } else { None };
+        drop(wake_queue);
         match waker {
             Some(waker) => waker.wake(),
             None => self.others.call_one(),
@@ -134,7 +134,7 @@ impl List {
         let mut state = lock(&self.state);
         let gone = ended.and_then(|index| state.remove(index));
         if state.ready.is_empty() {
-            self.empty_inbox(&mut state);
+            self.empty_wake_queue(&mut state);
         }
         let next = loop {
             let Some(index) = state.ready.take() else { break None };
@@ -158,16 +158,16 @@ impl List {
         }
     }
 
-    fn empty_inbox(&self, state: &mut State) {
-        let mut inbox = lock(&self.inbox);
-        if !inbox.woken.is_empty() {
-            state.ready.take_all(&mut inbox.woken);
+    fn empty_wake_queue(&self, state: &mut State) {
+        let mut wake_queue = lock(&self.wake_queue);
+        if !wake_queue.woken.is_empty() {
+            state.ready.take_all(&mut wake_queue.woken);
         }
     }
 
     pub(crate) fn has_ready(&self) -> bool {
         let state = lock(&self.state);
-        !state.ready.is_empty() || !lock(&self.inbox).woken.is_empty()
+        !state.ready.is_empty() || !lock(&self.wake_queue).woken.is_empty()
     }
 
     /// A cell has ended, and leaves. Its place may be another's, if the driver was lost meanwhile.
@@ -195,18 +195,18 @@ impl List {
     }
 
     /// Lets the driver sleep although something may be ready, if another one is up: that one looks at
-    /// every list before it sleeps.
-    pub(crate) fn step_back(&self, board: &Board) -> bool {
-        let mut inbox = lock(&self.inbox);
-        inbox.asleep = true;
-        let left = self.set_up(&mut inbox, false);
-        drop(inbox);
+    /// every run queue before it sleeps.
+    pub(crate) fn step_back(&self, executor: &Executor) -> bool {
+        let mut wake_queue = lock(&self.wake_queue);
+        wake_queue.asleep = true;
+        let left = self.set_up(&mut wake_queue, false);
+        drop(wake_queue);
         let called = self.called.swap(false, Ordering::Relaxed);
         self.others.sleeping.fetch_add(1, Ordering::Relaxed);
         self.others.searching.store(false, Ordering::Relaxed);
         // Of two that step back at once, the second one finds nobody up, and looks.
         let relies = left > 0 && self.is_for_one();
-        relies || self.stay_asleep(called, board.lists().iter())
+        relies || self.stay_asleep(called, executor.run_queues().iter())
     }
 
     /// What a cell waits for, which is a task of this pool.
@@ -223,7 +223,7 @@ impl List {
         state.waits.get(&index).cloned()
     }
 
-    /// Whether one driver is to poll what is on all lists.
+    /// Whether one driver is to poll what is on all run queues.
     #[inline]
     pub(crate) fn is_for_one(&self) -> bool {
         self.others.is_for_one()
@@ -249,51 +249,54 @@ impl List {
         waits
     }
 
-    /// Lets the driver sleep, unless something is ready on any list. It looks at the others' lists
+    /// Lets the driver sleep, unless something is ready on any run queue. It looks at the others' run queues
     /// after it is known to sleep: what comes there later finds it sleeping and wakes it.
-    pub(crate) fn sleep(&self, board: &Board) -> bool {
+    pub(crate) fn sleep(&self, executor: &Executor) -> bool {
         let mut state = lock(&self.state);
-        let mut inbox = lock(&self.inbox);
-        if !state.ready.is_empty() || !inbox.woken.is_empty() {
+        let mut wake_queue = lock(&self.wake_queue);
+        if !state.ready.is_empty() || !wake_queue.woken.is_empty() {
             return false;
         }
-        inbox.asleep = true;
-        self.set_up(&mut inbox, false);
+        wake_queue.asleep = true;
+        self.set_up(&mut wake_queue, false);
         // Under the lock that whoever has everybody help takes after it has said so, and before it calls them:
         // it sees this, or it is heard below.
         self.others.sleeping.fetch_add(1, Ordering::Relaxed);
         let called = self.called.swap(false, Ordering::Relaxed);
         let is_empty = state.cells.len() == state.vacant.len();
-        // An empty list need not be as long as it has been.
+        // An empty run queue need not be as long as it has been.
         if is_empty && state.cells.len() > 1024 {
             let (cells, vacant) =
                 (std::mem::take(&mut state.cells), std::mem::take(&mut state.vacant));
-            (state.ready, inbox.woken) = Default::default();
-            drop((inbox, state));
+            (state.ready, wake_queue.woken) = Default::default();
+            drop((wake_queue, state));
             drop((cells, vacant));
         } else {
-            drop((inbox, state));
+            drop((wake_queue, state));
         }
         if is_empty {
-            self.others.remains.free_some();
+            self.others.deferred_frees.free_some();
         }
         self.others.searching.store(false, Ordering::Relaxed);
         if self.is_each_for_itself() {
             return true;
         }
-        self.stay_asleep(called, board.lists().iter().filter(|list| list.number != self.number))
+        self.stay_asleep(
+            called,
+            executor.run_queues().iter().filter(|run_queue| run_queue.number != self.number),
+        )
     }
 
     /// The driver is known to sleep. Wakes it again if something is ready on one of these lists.
     fn stay_asleep<'a>(
         &self,
         called: bool,
-        mut lists: impl Iterator<Item = &'a Arc<List>>,
+        mut run_queues: impl Iterator<Item = &'a Arc<RunQueue>>,
     ) -> bool {
-        if !lists.any(|list| list.has_ready()) {
+        if !run_queues.any(|run_queue| run_queue.has_ready()) {
             return true;
         }
-        let woken = !self.wake_up(&mut lock(&self.inbox));
+        let woken = !self.wake_up(&mut lock(&self.wake_queue));
         if called && !woken {
             // Somebody may have relied on this one to search.
             self.others.call_one();
@@ -317,10 +320,10 @@ impl List {
     /// The driver has left.
     pub(crate) fn leave(&self) {
         self.stop_searching();
-        self.set_up(&mut lock(&self.inbox), false);
+        self.set_up(&mut lock(&self.wake_queue), false);
     }
 
-    /// Takes everything out of the list, because its driver is gone.
+    /// Takes everything out of the run queue, because its driver is gone.
     pub(crate) fn take_all(&self) -> Vec<Arc<dyn Runnable>> {
         let left = self.take_state();
         self.stop_searching();
@@ -329,29 +332,29 @@ impl List {
 
     fn take_state(&self) -> State {
         let mut state = lock(&self.state);
-        let mut inbox = lock(&self.inbox);
-        self.wake_up(&mut inbox);
-        self.set_up(&mut inbox, false);
-        let (left, old) = (std::mem::take(&mut *state), std::mem::take(&mut *inbox));
-        drop((inbox, state));
+        let mut wake_queue = lock(&self.wake_queue);
+        self.wake_up(&mut wake_queue);
+        self.set_up(&mut wake_queue, false);
+        let (left, old) = (std::mem::take(&mut *state), std::mem::take(&mut *wake_queue));
+        drop((wake_queue, state));
         drop(old);
         left
     }
 
     /// True if the driver slept.
-    fn wake_up(&self, inbox: &mut Inbox) -> bool {
-        let slept = std::mem::replace(&mut inbox.asleep, false);
+    fn wake_up(&self, wake_queue: &mut WakeQueue) -> bool {
+        let slept = std::mem::replace(&mut wake_queue.asleep, false);
         if slept {
             self.others.sleeping.fetch_sub(1, Ordering::Relaxed);
-            self.set_up(inbox, true);
+            self.set_up(wake_queue, true);
         }
         slept
     }
 
     /// The driver is up, or is not; it says how many are.
-    fn set_up(&self, inbox: &mut Inbox, up: bool) -> usize {
+    fn set_up(&self, wake_queue: &mut WakeQueue, up: bool) -> usize {
         let others = &self.others.up;
-        match (std::mem::replace(&mut inbox.up, up), up) {
+        match (std::mem::replace(&mut wake_queue.up, up), up) {
             (false, true) => others.fetch_add(1, Ordering::Relaxed) + 1,
             (true, false) => others.fetch_sub(1, Ordering::Relaxed) - 1,
             _ => others.load(Ordering::Relaxed),

@@ -1,12 +1,12 @@
-//! The roster: every worker's place and what it is doing.
+//! The worker table: every worker's place and what it is doing.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::task::Waker;
 
-/// What a worker is doing. Each place of the roster has exactly one duty at any time.
+/// What a worker is doing. Each place of the worker table has exactly one state at any time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Duty {
+pub(crate) enum WorkerState {
     /// Nobody has this place.
     Vacant,
     /// A thread is being started for this place, and that may fail.
@@ -15,52 +15,52 @@ pub(crate) enum Duty {
     Called,
     /// At the lock, asking what to do.
     Asking,
-    /// Has a task, or a stretch of the lane.
+    /// Has a task, or a stretch of the fast path.
     Engaged,
     /// Looks around for a task before it goes idle.
     Looking,
-    /// Waits to be called, in the order of [`Roster::idle`].
+    /// Waits to be called, in the order of [`WorkerTable::idle`].
     Idle,
     /// Has been told to leave, and tells the hook before it is gone.
     Leaving,
 }
 
-const DUTIES: usize = 8;
+const WORKER_STATES: usize = 8;
 
-/// The workers of a crew.
+/// The workers of a scheduler.
 ///
-/// A place is in `idle` exactly when its duty is [`Duty::Idle`], and `counts` says how many
-/// places have which duty.
+/// A place is in `idle` exactly when its state is [`WorkerState::Idle`], and `counts` says how many
+/// places have which state.
 #[derive(Debug, Default)]
-pub(crate) struct Roster {
+pub(crate) struct WorkerTable {
     places: Vec<Place>,
     /// The lowest first, so that names stay low.
     vacant: BinaryHeap<Reverse<usize>>,
     /// The most recently idle worker is last, and is called first.
     idle: VecDeque<usize>,
-    counts: [usize; DUTIES],
+    counts: [usize; WORKER_STATES],
     /// The idle worker that looks for itself every now and then.
-    dozer: Option<usize>,
-    /// Cleared with every change here; set by the crew when it found that no worker needs to be
+    monitor: Option<usize>,
+    /// Cleared with every change here; set by the scheduler when it found that no worker needs to be
     /// called for the tasks to come, as long as nothing changes here.
     pub(crate) quiet: bool,
 }
 
 #[derive(Debug)]
 struct Place {
-    duty: Duty,
+    worker_state: WorkerState,
     waker: Option<Waker>,
 }
 
-impl Roster {
+impl WorkerTable {
     pub(crate) fn reserve(&mut self, workers: usize) {
         self.places.reserve(workers);
         self.vacant.reserve(workers);
         self.idle.reserve(workers);
     }
 
-    pub(crate) fn count(&self, duty: Duty) -> usize {
-        self.counts[duty as usize]
+    pub(crate) fn count(&self, worker_state: WorkerState) -> usize {
+        self.counts[worker_state as usize]
     }
 
     /// All that have or will have a thread.
@@ -70,50 +70,50 @@ impl Roster {
 
     /// Those whose thread exists for certain.
     pub(crate) fn present(&self) -> usize {
-        self.workers() - self.count(Duty::Starting)
+        self.workers() - self.count(WorkerState::Starting)
     }
 
     /// Those that are here to stay.
     pub(crate) fn staying(&self) -> usize {
-        self.present() - self.count(Duty::Leaving)
+        self.present() - self.count(WorkerState::Leaving)
     }
 
     /// Those on their way to the lock or at it, or looking for a task: they will find the next one.
     pub(crate) fn alert(&self) -> usize {
-        let coming = self.count(Duty::Starting) + self.count(Duty::Called);
-        coming + self.count(Duty::Asking) + self.count(Duty::Looking)
+        let coming = self.count(WorkerState::Starting) + self.count(WorkerState::Called);
+        coming + self.count(WorkerState::Asking) + self.count(WorkerState::Looking)
     }
 
-    pub(crate) fn duty(&self, index: usize) -> Duty {
-        self.places[index].duty
+    pub(crate) fn worker_state(&self, index: usize) -> WorkerState {
+        self.places[index].worker_state
     }
 
-    /// Changes a duty; for an idle worker see [`Roster::remove_idle`].
-    pub(crate) fn set(&mut self, index: usize, duty: Duty) {
+    /// Changes a state; for an idle worker see [`WorkerTable::remove_idle`].
+    pub(crate) fn set(&mut self, index: usize, worker_state: WorkerState) {
         let place = &mut self.places[index];
-        self.counts[place.duty as usize] -= 1;
-        self.counts[duty as usize] += 1;
-        place.duty = duty;
+        self.counts[place.worker_state as usize] -= 1;
+        self.counts[worker_state as usize] += 1;
+        place.worker_state = worker_state;
         self.quiet = false;
     }
 
     /// Takes a vacant place for a new worker.
-    pub(crate) fn add(&mut self, duty: Duty) -> usize {
+    pub(crate) fn add(&mut self, worker_state: WorkerState) -> usize {
         let index = match self.vacant.pop() {
             Some(Reverse(index)) => index,
             None => {
-                self.places.push(Place { duty: Duty::Vacant, waker: None });
-                self.counts[Duty::Vacant as usize] += 1;
+                self.places.push(Place { worker_state: WorkerState::Vacant, waker: None });
+                self.counts[WorkerState::Vacant as usize] += 1;
                 self.places.len() - 1
             }
         };
-        self.set(index, duty);
+        self.set(index, worker_state);
         index
     }
 
     /// Gives a place back.
     pub(crate) fn remove(&mut self, index: usize) {
-        self.set(index, Duty::Vacant);
+        self.set(index, WorkerState::Vacant);
         self.places[index].waker = None;
         self.vacant.push(Reverse(index));
     }
@@ -124,7 +124,7 @@ impl Roster {
     }
 
     pub(crate) fn push_idle(&mut self, index: usize) {
-        self.set(index, Duty::Idle);
+        self.set(index, WorkerState::Idle);
         self.idle.push_back(index);
     }
 
@@ -134,8 +134,8 @@ impl Roster {
         if let Some(position) = self.idle.iter().position(|idle| *idle == index) {
             self.idle.remove(position);
         }
-        self.forget_dozer(index);
-        self.set(index, Duty::Asking);
+        self.forget_monitor(index);
+        self.set(index, WorkerState::Asking);
     }
 
     /// Calls the most recently idle worker: the caller wakes it.
@@ -153,22 +153,22 @@ impl Roster {
     }
 
     fn call(&mut self, index: usize) -> Option<Waker> {
-        self.forget_dozer(index);
-        self.set(index, Duty::Called);
+        self.forget_monitor(index);
+        self.set(index, WorkerState::Called);
         self.places[index].waker.clone()
     }
 
-    pub(crate) fn dozer(&self) -> Option<usize> {
-        self.dozer
+    pub(crate) fn monitor(&self) -> Option<usize> {
+        self.monitor
     }
 
-    pub(crate) fn set_dozer(&mut self, index: usize) {
-        self.dozer = Some(index);
+    pub(crate) fn set_monitor(&mut self, index: usize) {
+        self.monitor = Some(index);
     }
 
-    pub(crate) fn forget_dozer(&mut self, index: usize) {
-        if self.dozer == Some(index) {
-            self.dozer = None;
+    pub(crate) fn forget_monitor(&mut self, index: usize) {
+        if self.monitor == Some(index) {
+            self.monitor = None;
         }
         self.quiet = false;
     }
@@ -180,16 +180,20 @@ mod tests {
 
     #[test]
     fn there_is_room_for_as_many_workers_as_were_reserved() {
-        let mut roster = Roster::default();
-        roster.reserve(100);
-        let room = |roster: &Roster| {
-            (roster.places.capacity(), roster.vacant.capacity(), roster.idle.capacity())
+        let mut worker_table = WorkerTable::default();
+        worker_table.reserve(100);
+        let room = |worker_table: &WorkerTable| {
+            (
+                worker_table.places.capacity(),
+                worker_table.vacant.capacity(),
+                worker_table.idle.capacity(),
+            )
         };
-        let reserved = room(&roster);
-        (0..100).for_each(|_| _ = roster.add(Duty::Called));
-        (0..100).for_each(|index| roster.push_idle(index));
-        while roster.call_oldest().is_some() {}
-        (0..100).for_each(|index| roster.remove(index));
-        assert_eq!(room(&roster), reserved, "nothing had to grow");
+        let reserved = room(&worker_table);
+        (0..100).for_each(|_| _ = worker_table.add(WorkerState::Called));
+        (0..100).for_each(|index| worker_table.push_idle(index));
+        while worker_table.call_oldest().is_some() {}
+        (0..100).for_each(|index| worker_table.remove(index));
+        assert_eq!(room(&worker_table), reserved, "nothing had to grow");
     }
 }

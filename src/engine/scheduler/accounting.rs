@@ -1,0 +1,278 @@
+//! The accounting: what became of every task, so that the figures always add up.
+//!
+//! Most tasks are counted by their ticket alone: published, taken, ended. A task with a handle may
+//! leave that way, cancelled or run by whoever joins it, while its ticket still stands in the queue:
+//! then the ticket is a *tombstone*, and is passed over when its turn comes.
+
+use std::sync::Arc;
+
+use crate::engine::queue::fast_path::Tally;
+use crate::engine::scheduler::core::{Scheduler, WorkerKind};
+use crate::engine::task::run::{Counts, End, contain};
+use crate::engine::{Engine, Work};
+use crate::error::{Cause, StillRunning};
+use crate::stats::Stats;
+
+/// What the tally does not know. A ticket that has ended stands for a completed task, unless it is
+/// counted here.
+#[derive(Debug, Default)]
+pub(crate) struct Accounting {
+    /// Ended tickets whose task panicked.
+    panicked: u64,
+    /// Ended tickets whose task was dropped.
+    discarded: u64,
+    /// Ended tickets that stood for no task any more: tombstones, and those that were replaced.
+    void: u64,
+    /// Tickets that replaced others.
+    reissued: u64,
+    /// Ghosts in the queue. Below zero for a moment when a tombstone was passed over before whoever
+    /// made it one has told: until then its task counts as queued.
+    tombstones: i64,
+    /// Ghosts whose task was cancelled.
+    cancelled: u64,
+    /// Ghosts whose task is being run by whoever joins it.
+    adopted: usize,
+    /// Tasks that ended beside the queue: adopted ones, and those of callers.
+    beside: Beside,
+    /// Tasks that never came into the queue, because their submitter ran them itself.
+    callers: u64,
+}
+
+#[derive(Debug, Default)]
+struct Beside {
+    completed: u64,
+    panicked: u64,
+}
+
+impl Accounting {
+    /// A ticket's task has ended.
+    pub(crate) fn note_end(&mut self, end: End) {
+        match end {
+            End::Panicked => self.panicked += 1,
+            End::Tombstone => self.note_tombstone_passed(),
+            End::Cancelled => self.discarded += 1,
+            End::Completed | End::Counted | End::CountedPanic => {}
+        }
+    }
+
+    pub(crate) fn adopted(&self) -> usize {
+        self.adopted
+    }
+
+    fn note_tombstone_passed(&mut self) {
+        self.tombstones -= 1;
+        self.void += 1;
+    }
+
+    /// Tickets were taken to be dropped; each says whether its task was alive. How many were.
+    pub(crate) fn discard(&mut self, tickets: impl Iterator<Item = bool>) -> usize {
+        let mut alive = 0;
+        for is_alive in tickets {
+            if is_alive {
+                alive += 1;
+            } else {
+                self.note_tombstone_passed();
+            }
+        }
+        self.discarded += alive as u64;
+        alive
+    }
+
+    /// A submitter has run its task itself.
+    pub(crate) fn note_caller(&mut self, end: End) {
+        self.callers += 1;
+        self.note_beside(end);
+    }
+
+    /// A queued task was cancelled: its ticket is a tombstone.
+    pub(crate) fn note_cancel(&mut self) {
+        self.tombstones += 1;
+        self.cancelled += 1;
+    }
+
+    /// A queued task is run by whoever joins it: its ticket is a tombstone.
+    pub(crate) fn note_adopt(&mut self) {
+        self.tombstones += 1;
+        self.adopted += 1;
+    }
+
+    /// Such a task has ended.
+    pub(crate) fn note_adopted(&mut self, end: End) {
+        self.adopted -= 1;
+        self.note_beside(end);
+    }
+
+    fn note_beside(&mut self, end: End) {
+        match end {
+            End::Panicked => self.beside.panicked += 1,
+            End::Cancelled => self.cancelled += 1,
+            _ => self.beside.completed += 1,
+        }
+    }
+
+    /// A live task got a new ticket instead of its old one.
+    fn note_reissue(&mut self) {
+        self.reissued += 1;
+        self.void += 1;
+    }
+
+    /// Whether so many of `tickets` are tombstones that the queue should be made anew.
+    fn is_sparse(&self, tickets: usize) -> bool {
+        self.tombstones > 256 && self.tombstones > tickets as i64 / 2
+    }
+}
+
+impl<J> Scheduler<J> {
+    /// Counts a ticket's task as ended.
+    pub(crate) fn end(&mut self, end: End) {
+        self.queue.end();
+        self.accounting.note_end(end);
+    }
+
+    /// A task that a driver ran has ended.
+    pub(crate) fn end_driven(&mut self, end: End) {
+        self.queue.end_driven();
+        self.accounting.note_end(end);
+    }
+
+    /// Tasks that were accepted and have not ended.
+    pub(crate) fn pending(&self) -> usize {
+        let tally = self.queue.tally();
+        let tickets = tally.queued(self.queue.published()) + self.busy(tally);
+        usize::try_from(tickets as i64 - self.accounting.tombstones).unwrap_or(0)
+    }
+
+    #[cfg(any(feature = "tokio", test))]
+    /// How many more tasks could run at once, if there is somebody to run them.
+    pub(crate) fn room_to_run(&self) -> usize {
+        let places = if self.is_closed() || self.worker_table.workers() == 0 {
+            0
+        } else {
+            self.limits.capacity
+        };
+        places.saturating_sub(self.pending())
+    }
+
+    /// Tasks that are running, by whomever.
+    fn busy(&self, tally: Tally) -> usize {
+        tally.busy() + self.accounting.adopted + self.queue.driven()
+    }
+
+    /// Whether no task is left: none in the queue and none running. Both come from one look at the
+    /// tally, or else a task could be taken between two looks and be seen in neither.
+    pub(crate) fn is_over(&self) -> bool {
+        self.pending() == 0
+    }
+
+    /// Makes the queue anew without its tombstones if they are many. They are returned, to be dropped
+    /// when the lock is free.
+    #[must_use]
+    pub(crate) fn remove_tombstones(&mut self, is_tombstone: impl Fn(&J) -> bool) -> Vec<J> {
+        let sparse = self.accounting.is_sparse(self.queue.queued());
+        if sparse { self.renew_queue(is_tombstone) } else { Vec::new() }
+    }
+
+    /// Makes the queue anew without its tombstones, in the same order. Each job is shown to `is_tombstone` once.
+    /// The tombstones are returned, to be dropped when the lock is free.
+    #[must_use]
+    pub(crate) fn renew_queue(&mut self, mut is_tombstone: impl FnMut(&J) -> bool) -> Vec<J> {
+        let mut tombstones = Vec::new();
+        for job in self.queue.take_all() {
+            if is_tombstone(&job) {
+                self.accounting.note_tombstone_passed();
+                tombstones.push(job);
+            } else {
+                self.accounting.note_reissue();
+                self.queue.push(job);
+            }
+        }
+        tombstones
+    }
+
+    pub(crate) fn stats(&self) -> Stats {
+        let (tally, accounting) = (self.queue.tally(), &self.accounting);
+        let tickets = tally.queued(self.queue.published());
+        // One look: a driver's task may end at any moment.
+        let driven = self.queue.driven();
+        let ended = self.queue.published() - tickets as u64 - (tally.busy() + driven) as u64;
+        // The worker that passes a tombstone over right now runs no task.
+        let queued = tickets as i64 - accounting.tombstones;
+        let busy = (tally.busy() + accounting.adopted + driven) as i64 + queued.min(0);
+        let busy = busy.max(0) as usize;
+        let (workers, idle) = match self.limits.worker_kind {
+            WorkerKind::Threads => {
+                let workers = self.worker_table.workers();
+                (workers, workers.saturating_sub(tally.busy() + self.claimed()))
+            }
+            // To its users, a pool of futures has a worker for each of them.
+            WorkerKind::Drivers(_) => (busy, 0),
+        };
+        Stats {
+            accepted: self.queue.published() - accounting.reissued + accounting.callers,
+            queued: queued.max(0) as usize,
+            busy,
+            completed: ended + accounting.beside.completed
+                - (accounting.panicked + accounting.discarded + accounting.void),
+            panicked: accounting.panicked + accounting.beside.panicked,
+            cancelled: accounting.discarded + accounting.cancelled,
+            refused: self.gate.refused,
+            capacity: self.limits.capacity,
+            workers,
+            idle,
+            waiting: self.gate.waiting(),
+        }
+    }
+
+    pub(crate) fn still_running(&self) -> StillRunning {
+        let Stats { busy, queued, .. } = self.stats();
+        let (permits, cause) = (self.gate.permits(), Cause::TimeOver);
+        StillRunning { running: busy, queued, permits, cause }
+    }
+}
+
+impl<W: Work> Engine<W> {
+    /// Counts a task as ended.
+    pub(crate) fn count(self: &Arc<Self>, end: End, counts: Counts) {
+        // On an open fast path this needs no lock.
+        if counts == Counts::Ticket && end == End::Completed && self.fast_path.end() {
+            return;
+        }
+        self.decide(|scheduler, actions| {
+            match counts {
+                Counts::Ticket => scheduler.end(end),
+                Counts::Driver => scheduler.end_driven(end),
+                Counts::Caller => scheduler.accounting.note_caller(end),
+                Counts::Guest(guest) => scheduler.end_guest(end, guest, actions),
+                Counts::Claimed => scheduler.end_claimed(end, actions),
+            }
+            scheduler.serve_waiters(actions);
+        });
+    }
+
+    /// A queued task was cancelled. Its ticket is a tombstone from now on.
+    pub(crate) fn depart(self: &Arc<Self>) {
+        let tombstones = self.decide(|scheduler, actions| {
+            scheduler.accounting.note_cancel();
+            let tombstones = scheduler.remove_tombstones(W::is_tombstone);
+            scheduler.gate.shut();
+            scheduler.serve_waiters(actions);
+            tombstones
+        });
+        tombstones.into_iter().for_each(|tombstone| contain(|| drop(tombstone)));
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_sparse_if_most_of_many_tickets_are_tombstones() {
+        let sparse = |tombstones, tickets| {
+            Accounting { tombstones, ..Accounting::default() }.is_sparse(tickets)
+        };
+        assert!(sparse(257, 513) && sparse(257, 300));
+        assert!(!sparse(257, 514), "half of them are not most");
+        assert!(!sparse(256, 300), "so few do not matter");
+    }
+}
