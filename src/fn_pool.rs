@@ -1,6 +1,7 @@
 //! `FnPool`: one function, many arguments.
 
 mod calls; // what its workers do
+mod permit; // a place that is held for an argument
 
 use std::fmt;
 use std::ops::Deref;
@@ -16,6 +17,7 @@ use crate::error::{CallError, Refused, SubmitError};
 use crate::handle::JoinHandle;
 
 pub(crate) use self::calls::{Calls, WorkerState};
+pub use self::permit::{FnPermit, OwnedFnPermit};
 
 /// A pool of worker threads that run one function with many arguments.
 ///

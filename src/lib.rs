@@ -241,7 +241,8 @@ mod unwind; // what may be carried over a panic
 
 #[cfg(feature = "tokio")]
 pub use async_pool::{
-    AsyncFnPool, AsyncMap, AsyncPermit, AsyncPool, FromStream, OnTokio, Source, from_stream,
+    AsyncFnPermit, AsyncFnPool, AsyncMap, AsyncPermit, AsyncPool, FromStream, OnTokio,
+    OwnedAsyncFnPermit, OwnedAsyncPermit, Source, from_stream,
 };
 pub use batch::Batch;
 pub use builder::{Builder, OnThreads, WhenFull, Workers};
@@ -251,13 +252,13 @@ pub use error::{
     PanicLocation, PrestartError, Refused, ReopenError, ResizeError, ShardErrors, StillRunning,
     SubmitError, TaskError, TaskPanic,
 };
-pub use fn_pool::FnPool;
+pub use fn_pool::{FnPermit, FnPool, OwnedFnPermit};
 pub use global::{global, spawn, submit};
 pub use growth::Growth;
 pub use handle::{JoinHandle, is_cancelled};
 pub use map::{Map, ScopedMap, Unordered};
 pub use multi::{Balance, Multi, Shard};
-pub use permit::Permit;
+pub use permit::{OwnedPermit, Permit};
 pub use pool::Pool;
 pub use scope::{Scope, ScopedHandle};
 pub use semaphore::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};

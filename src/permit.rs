@@ -100,6 +100,113 @@ impl Pool {
         self.engine().admit_async().await.map(|held| Permit { held })
     }
 
+    /// Waits for a place, and holds it together with others that are free: up to `max`. The permits come out of an
+    /// iterator, and those that are left in it when it is dropped give their places back. A `max` of zero holds
+    /// nothing and waits for nothing.
+    ///
+    /// A consumer of messages fetches as many as it has permits: `fetch(permits.len())`. No place is taken from
+    /// submitters that wait, and none of a closed pool.
+    ///
+    /// # Errors
+    ///
+    /// As [`admit`](Pool::admit).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = formic::Pool::builder().workers(2).queue(2).build()?;
+    /// let mut permits = pool.admit_many(100)?;
+    /// assert_eq!(permits.len(), 4);
+    /// for (message, permit) in ["one", "two"].into_iter().zip(&mut permits) {
+    ///     permit.submit(move || println!("{message}"));
+    /// }
+    /// drop(permits); // two places go back
+    /// pool.drain()?;
+    /// assert_eq!(pool.stats().completed, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "reserve_many")]
+    #[doc(alias = "acquire_many")]
+    pub fn admit_many(
+        &self,
+        max: usize,
+    ) -> Result<impl ExactSizeIterator<Item = Permit<'_>> + Send, Refused> {
+        self.admit_many_with(max, Patience::Until(None))
+    }
+
+    /// As [`admit_many`](Pool::admit_many), but does not wait: holds the places that are free now, up to `max`.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_admit`](Pool::try_admit): `Full` if no place is free.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use formic::{Pool, Refused};
+    /// let pool = Pool::builder().workers(1).queue(2).build()?;
+    /// let permits: Vec<_> = pool.try_admit_many(2)?.collect();
+    /// assert_eq!((permits.len(), pool.try_admit_many(2)?.len()), (2, 1));
+    /// let last = pool.try_admit()?;
+    /// assert_eq!(pool.try_admit_many(2).err(), Some(Refused::Full));
+    /// # drop((permits, last));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "try_reserve_many")]
+    pub fn try_admit_many(
+        &self,
+        max: usize,
+    ) -> Result<impl ExactSizeIterator<Item = Permit<'_>> + Send, Refused> {
+        self.admit_many_with(max, Patience::None)
+    }
+
+    /// [`admit_many`](Pool::admit_many) as a future, for any executor.
+    ///
+    /// # Errors
+    ///
+    /// As [`admit`](Pool::admit).
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropped while it waits, the future gives up its turn, and a place it had been given goes to the next.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = formic::Pool::builder().workers(1).queue(1).build()?;
+    /// for permit in pool.admit_many_async(2).await? {
+    ///     permit.submit(|| ());
+    /// }
+    /// pool.drain_async().await?;
+    /// assert_eq!(pool.stats().completed, 2);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn admit_many_async(
+        &self,
+        max: usize,
+    ) -> Result<impl ExactSizeIterator<Item = Permit<'_>> + Send, Refused> {
+        let held = match max {
+            0 => Held::none(self.engine()),
+            _ => self.engine().admit_many_async(max).await?,
+        };
+        Ok(held.map(|held| Permit { held }))
+    }
+
+    fn admit_many_with(
+        &self,
+        max: usize,
+        patience: Patience,
+    ) -> Result<impl ExactSizeIterator<Item = Permit<'_>> + Send, Refused> {
+        let held = match max {
+            0 => Held::none(self.engine()),
+            _ => self.engine().admit_many(max, patience)?,
+        };
+        Ok(held.map(|held| Permit { held }))
+    }
+
     fn admit_with(&self, patience: Patience) -> Result<Permit<'_>, Refused> {
         self.engine().admit(patience).map(|held| Permit { held })
     }
@@ -129,7 +236,28 @@ pub struct Permit<'a> {
     held: Held<'a, Closures>,
 }
 
+/// A [`Permit`] that borrows nothing; see [`Permit::into_owned`].
+pub type OwnedPermit = Permit<'static>;
+
 impl Permit<'_> {
+    /// The same permit, without the borrow of the pool: it can be sent to a thread, moved into a task or kept in a
+    /// struct. It holds its place, and does not keep the pool open: when the last handle of the pool is dropped,
+    /// the pool closes, and the task of this permit still runs.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = formic::Pool::new(1);
+    /// let permit: formic::OwnedPermit = pool.admit()?.into_owned();
+    /// drop(pool);
+    /// let handle = std::thread::spawn(move || permit.spawn(|| 6 * 7)).join().unwrap();
+    /// assert_eq!(handle.join()?, 42);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn into_owned(self) -> OwnedPermit {
+        Permit { held: self.held.into_owned() }
+    }
+
     /// Runs a closure in this place. Cannot fail, even if the pool was closed meanwhile. Never waits.
     ///
     /// # Examples

@@ -88,7 +88,7 @@ impl<T: Send + 'static, R: Send + 'static> AsyncFnPool<T, R> {
         Builder::new().workers(IN_FLIGHT)
     }
 
-    fn engine(&self) -> &Arc<Engine<Calls<T, R>>> {
+    pub(super) fn engine(&self) -> &Arc<Engine<Calls<T, R>>> {
         &self.shared.engine
     }
 
