@@ -22,7 +22,7 @@ const AT_LEAST: usize = 64;
 ///
 /// It has more workers than there are cores because it is shared by code that does not know of each
 /// other, and some of that will block: on files, sockets, locks. With one worker per core, a few
-/// tasks that block would hold up everybody else. Tasks that are short and do not block gain nothing
+/// tasks that block would hold up all other users of the pool. Tasks that are short and do not block gain nothing
 /// by it and lose nothing: while tasks are short, no more workers are called than there are cores.
 /// It has a bound because threads cost memory, and an overload should slow its producers down.
 ///
@@ -30,7 +30,7 @@ const AT_LEAST: usize = 64;
 /// off and queued ones are not run, as with every thread. To have them finished, end `main` with
 /// `formic::global().drain()`.
 ///
-/// **Its ends are everybody's.** [`close`](crate::Control::close), [`drain`](crate::Control::drain)
+/// **Its ends concern the whole program.** [`close`](crate::Control::close), [`drain`](crate::Control::drain)
 /// and [`discard`](crate::Control::discard) act for the whole process; they are for `main`. A library
 /// leaves them alone, or has a pool of its own. [`reopen`](crate::Control::reopen) works, too.
 ///

@@ -107,7 +107,7 @@ impl Pool {
     /// what [`Builder::when_full`] says: by default it waits for one, in order of arrival.
     ///
     /// Called by a task of the same pool it never waits: there, a task that would have to wait
-    /// enters the queue beyond its bound. A task of another pool waits as anybody does: between the
+    /// enters the queue beyond its bound. A task of another pool waits as any caller does: between the
     /// stages of a program that is what keeps the first from flooding the second. So two pools that
     /// submit to each other need room in their queues: with none, each may wait at the other's gate.
     ///

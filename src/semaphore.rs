@@ -1,7 +1,7 @@
 //! `Semaphore`: so much of something, given out in order of arrival, to threads and futures alike.
 //!
 //! It has a queue of its own beside the gate's: there each waits for one place, enters together
-//! with its task, and is let in by the pace of the workers. How anybody waits is the same for both,
+//! with its task, and is let in by the pace of the workers. The wait is the same for both,
 //! and is the engine's.
 
 use std::fmt;
@@ -40,7 +40,7 @@ pub use self::permit::{OwnedSemaphorePermit, SemaphorePermit};
 ///   becomes one if the size falls below it.
 ///
 /// A weight of `0` is always granted at once, also while others wait, unless the semaphore is
-/// closed: it takes nothing from anybody.
+/// closed: it takes no permits away.
 ///
 /// A task of a pool that waits in [`acquire`](Semaphore::acquire) **blocks its worker**: the pool
 /// does not know that it waits, and starts no other in its place. If the permits it waits for are

@@ -262,7 +262,7 @@ where
     /// Has every seat dropped.
     pub(super) fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
-        // With everybody else: this is rare, and to know the seats would cost memory for each.
+        // All futures of the pool are woken: this is rare, and to know the seats would cost memory for each.
         self.engine.work().executor().wake_all();
     }
 

@@ -24,8 +24,8 @@ use std::sync::{Arc, Weak};
 use std::task::Waker;
 use std::time::Duration;
 
+use self::queue::Queue;
 use self::queue::fast_path::FastPath;
-use self::queue::line::Queue;
 pub(crate) use self::scheduler::core::WorkerKind;
 use self::scheduler::core::{Actions, Limits, Phase, Scheduler};
 use self::scheduler::worker_table::WorkerState;
@@ -165,9 +165,9 @@ pub(crate) struct Engine<W: Work> {
     scheduler: Padded<Mutex<Scheduler<W::Job>>>,
     fast_path: Shared<FastPath>,
     id: PoolId,
-    /// The threads that have not been joined. Nobody decides anything by these.
+    /// The threads that have not been joined. No decision depends on them.
     threads: Mutex<Threads>,
-    /// Held by whoever joins all of them.
+    /// Held by the thread that joins all of them.
     joining: Mutex<()>,
     settings: Settings,
     work: W,
@@ -209,7 +209,7 @@ impl<W: Work> Engine<W> {
 
     /// Does what was decided under the lock, now that it is free.
     fn perform(self: &Arc<Self>, actions: Actions) {
-        // A waker is somebody else's code, and one that panics must not keep the others asleep.
+        // A waker is a user's code, and one that panics must not keep the others asleep.
         actions.wake.iter().for_each(|waiter| contain(|| waiter.wake()));
         actions.call.iter().for_each(Waker::wake_by_ref);
         if !actions.tell_closed.is_empty() {
@@ -247,8 +247,8 @@ impl<W: Work> Engine<W> {
         W::start(self, index)
     }
 
-    /// Starts the first worker. The lock is held meanwhile: nobody else could do anything with a
-    /// pool that has no worker, and nobody may rely on one that cannot be started.
+    /// Starts the first worker. The lock is held meanwhile: no other thread could do anything with a
+    /// pool that has no worker, and none may rely on a worker that cannot be started.
     fn start_first(self: &Arc<Self>, scheduler: &mut Scheduler<W::Job>) -> Result<(), NoStart> {
         let index = scheduler.worker_table.add(WorkerState::Called);
         let started = self.start(index);

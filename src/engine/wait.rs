@@ -40,7 +40,7 @@ pub(crate) struct Waiter {
     verdict: AtomicU8,
     /// A [`WaitMode`]. Read and written under the engine's lock.
     wait_mode: AtomicU8,
-    /// Where it stands in the one list that it waits in. Read and written under that run queue's lock.
+    /// Where it stands in the one list that it waits in. Read and written under that list's lock.
     key: AtomicU64,
     waker: Mutex<Waker>,
 }
@@ -90,12 +90,12 @@ impl Waiter {
         self.wait_mode.store(wait_mode as u8, Ordering::Relaxed);
     }
 
-    /// The waiter's key in the run queue that it waits in.
+    /// The waiter's key in the list that it waits in.
     pub(crate) fn key(&self) -> Key {
         self.key.load(Ordering::Relaxed)
     }
 
-    /// Under the lock of the run queue that it joins.
+    /// Under the lock of the list that it joins.
     pub(crate) fn set_key(&self, key: Key) {
         self.key.store(key, Ordering::Relaxed);
     }

@@ -1,7 +1,7 @@
 //! A list in order of arrival, out of which any entry can be removed in logarithmic time.
 //!
 //! An entry that is removed leaves an empty slot. Empty slots at either end are dropped at once, and the
-//! others when they are more than half of the run queue, so a removal costs a binary search and, on average, a
+//! others when they are more than half of the list, so a removal costs a binary search and, on average, a
 //! constant number of moves.
 
 use std::collections::VecDeque;
@@ -95,50 +95,46 @@ impl<T> WaitList<T> {
 mod tests {
     use super::*;
 
-    fn run_queue(entries: u64) -> WaitList<u64> {
-        let mut run_queue = WaitList::default();
-        (0..entries).for_each(|entry| assert_eq!(run_queue.push(entry), entry));
-        run_queue
+    fn list(entries: u64) -> WaitList<u64> {
+        let mut list = WaitList::default();
+        (0..entries).for_each(|entry| assert_eq!(list.push(entry), entry));
+        list
     }
 
     #[test]
     fn entries_leave_in_order_of_arrival_or_by_their_key() {
-        let mut run_queue = run_queue(6);
-        assert_eq!((run_queue.remove(3), run_queue.remove(0)), (Some(3), Some(0)));
-        assert_eq!((run_queue.remove(3), run_queue.remove(9)), (None, None), "they are not there");
-        assert_eq!((run_queue.len(), run_queue.first()), (4, Some(&1)));
-        assert_eq!(run_queue.iter().copied().collect::<Vec<_>>(), [1, 2, 4, 5]);
-        assert_eq!(run_queue.pop_first(), Some(1));
-        assert_eq!(run_queue.push(6), 6, "a key is never used again");
-        assert_eq!(run_queue.take_all().collect::<Vec<_>>(), [2, 4, 5, 6]);
-        assert_eq!((run_queue.len(), run_queue.is_empty(), run_queue.pop_first()), (0, true, None));
+        let mut list = list(6);
+        assert_eq!((list.remove(3), list.remove(0)), (Some(3), Some(0)));
+        assert_eq!((list.remove(3), list.remove(9)), (None, None), "they are not there");
+        assert_eq!((list.len(), list.first()), (4, Some(&1)));
+        assert_eq!(list.iter().copied().collect::<Vec<_>>(), [1, 2, 4, 5]);
+        assert_eq!(list.pop_first(), Some(1));
+        assert_eq!(list.push(6), 6, "a key is never used again");
+        assert_eq!(list.take_all().collect::<Vec<_>>(), [2, 4, 5, 6]);
+        assert_eq!((list.len(), list.is_empty(), list.pop_first()), (0, true, None));
     }
 
     #[test]
     fn empty_slots_never_outnumber_entries() {
         for order in [|key: u64| key, |key| 999 - key, |key| key * 7 % 1000] {
-            let mut run_queue = run_queue(1000);
+            let mut list = list(1000);
             for removed in 0..1000 {
-                assert_eq!(run_queue.remove(order(removed)), Some(order(removed)));
-                assert_eq!(run_queue.len(), 999 - removed as usize);
-                assert!(
-                    run_queue.slots.len() <= 2 * run_queue.len(),
-                    "{} slots",
-                    run_queue.slots.len()
-                );
+                assert_eq!(list.remove(order(removed)), Some(order(removed)));
+                assert_eq!(list.len(), 999 - removed as usize);
+                assert!(list.slots.len() <= 2 * list.len(), "{} slots", list.slots.len());
             }
         }
     }
 
     #[test]
-    fn a_first_entry_that_stays_does_not_make_the_run_queue_grow() {
-        let mut run_queue = run_queue(1);
-        let mut last = run_queue.push(0);
+    fn a_first_entry_that_stays_does_not_make_the_list_grow() {
+        let mut list = list(1);
+        let mut last = list.push(0);
         for _ in 0..10_000 {
-            let next = run_queue.push(0);
-            assert_eq!(run_queue.remove(last), Some(0));
+            let next = list.push(0);
+            assert_eq!(list.remove(last), Some(0));
             last = next;
-            assert!(run_queue.slots.len() <= 5);
+            assert!(list.slots.len() <= 5);
         }
     }
 }

@@ -179,7 +179,7 @@ impl Multi<Pool> {
     ///
     /// Called by a task of an open shard it never waits: a task that would have to wait enters the
     /// queue of the caller's own shard beyond its bound, so shards that submit to each other cannot
-    /// wait for each other. A task of another pool waits as anybody does: see [`Pool::submit`].
+    /// wait for each other. A task of another pool waits as any caller does: see [`Pool::submit`].
     ///
     /// # Errors
     ///

@@ -115,7 +115,7 @@ fn only_so_many_may_wait() {
 }
 
 #[test]
-fn a_pool_that_refuses_does_not_let_anybody_wait() {
+fn a_pool_that_refuses_lets_no_submitter_wait() {
     on_both(|| async {
         let builder = AsyncPool::builder().workers(1).queue(0).when_full(WhenFull::Refuse);
         let (pool, stop) = (builder.build().unwrap(), Stop::new());

@@ -91,7 +91,7 @@ fn no_more_is_pulled_than_a_slow_consumer_has_room_for() {
 }
 
 #[test]
-fn results_that_nobody_wants_any_more_are_dropped_with_what_runs() {
+fn results_that_are_not_wanted_any_more_are_dropped_with_what_runs() {
     on_both(|| async {
         let (pool, token) = (hushed(4, 0), Arc::new(()));
         let kept = Arc::clone(&token);

@@ -114,7 +114,7 @@ fn a_slow_stream_is_followed_to_its_end() {
 }
 
 #[test]
-fn an_endless_source_ends_when_nobody_wants_it() {
+fn an_endless_source_ends_when_its_stream_is_dropped() {
     on_both(|| async {
         let (pool, stop, token) = (hushed(4, 4), Stop::new(), Arc::new(()));
         let (own, kept) = (stop.clone(), Arc::clone(&token));

@@ -35,7 +35,7 @@ fn has_ended(pool: &AsyncPool) {
 }
 
 #[test]
-fn everybody_is_told_when_the_runtime_goes() {
+fn every_waiter_is_told_when_the_runtime_goes() {
     for (threads, in_background) in [(0, false), (0, true), (2, false), (2, true)] {
         watch(move || {
             let (runtime, stop, token) = (runtime(threads), Stop::new(), Arc::new(()));

@@ -190,7 +190,7 @@ fn a_line_is_dropped_with_its_runtime() {
 }
 
 #[test]
-fn nobody_is_forgotten_whenever_the_runtime_goes() {
+fn no_waiter_is_forgotten_whenever_the_runtime_goes() {
     let rounds = if cfg!(miri) { 2 } else { 100 };
     watch(move || {
         (0..rounds).for_each(|round| runtime_goes(2, 2 + round % 4, round % 2 == 0, 7 * round));

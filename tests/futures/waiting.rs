@@ -126,8 +126,8 @@ async fn yields(count: u64) {
 }
 
 #[test]
-fn whoever_gives_up_takes_no_place_along() {
-    let seed = common::seed("whoever_gives_up_takes_no_place_along");
+fn a_submitter_that_gives_up_takes_no_place_along() {
+    let seed = common::seed("a_submitter_that_gives_up_takes_no_place_along");
     let time = stress_time(Duration::from_secs(2));
     watch_for(time + 2 * common::PATIENCE, move || {
         let (mut random, end, mut rounds) = (Random(seed), Instant::now() + time, 0);

@@ -57,8 +57,8 @@ fn a_panic_names_the_line_that_submitted_to_the_global_pool() {
 }
 
 #[test]
-fn it_can_be_drained_and_opened_again_for_everybody() {
-    if in_its_own_process("global::it_can_be_drained_and_opened_again_for_everybody") {
+fn it_can_be_drained_and_opened_again_for_all() {
+    if in_its_own_process("global::it_can_be_drained_and_opened_again_for_all") {
         return;
     }
     (0..100).for_each(|_| formic::submit(|| ()).unwrap());

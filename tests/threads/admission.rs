@@ -162,7 +162,7 @@ fn one_submitter_more_than_may_wait_is_refused() {
 }
 
 #[test]
-fn where_nobody_may_wait_a_submitter_is_refused_at_once() {
+fn where_no_submitter_may_wait_it_is_refused_at_once() {
     let (pool, door) =
         (Pool::builder().workers(1).queue(1).waiters(0).build().unwrap(), Door::new());
     hold_workers(&pool, &door, 1);

@@ -163,8 +163,8 @@ fn submit_any(pool: &Pool, ran: &Arc<AtomicUsize>, random: &mut Random) {
 
 /// Submitters that give up leave no place behind that nobody has.
 #[test]
-fn whoever_gives_up_takes_no_place_along() {
-    let seed = common::seed("whoever_gives_up_takes_no_place_along");
+fn a_submitter_that_gives_up_takes_no_place_along() {
+    let seed = common::seed("a_submitter_that_gives_up_takes_no_place_along");
     let pool = Pool::builder().workers(2).queue(2).build().unwrap();
     thread::scope(|scope| {
         for number in 0..6 {

@@ -29,7 +29,7 @@ fn figures(pool: &Pool) -> Stats {
 }
 
 #[test]
-fn a_result_that_nobody_wants_may_panic_when_it_is_dropped() {
+fn an_unwanted_result_may_panic_when_it_is_dropped() {
     let (pool, door) = (Pool::new(1), Door::new());
     let held = door.clone();
     drop(pool.spawn(move || (held.wait(), Bomb)).unwrap());
@@ -39,7 +39,7 @@ fn a_result_that_nobody_wants_may_panic_when_it_is_dropped() {
 }
 
 #[test]
-fn a_payload_that_nobody_wants_may_panic_when_it_is_dropped() {
+fn an_unwanted_payload_may_panic_when_it_is_dropped() {
     let (pool, door) = (Pool::new(1), Door::new());
     let held = door.clone();
     let task = move || {

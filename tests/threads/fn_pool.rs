@@ -219,7 +219,7 @@ fn a_call_without_time_on_a_free_pool_was_not_started_in_time() {
 }
 
 #[test]
-fn a_call_that_nobody_waits_for_any_longer_is_asked_to_stop() {
+fn a_call_whose_caller_waits_no_longer_is_asked_to_stop() {
     let (pool, mut time) = (one_worker(|builder| builder), Duration::from_millis(3));
     let (begun, stopped) = (Door::new(), Door::new());
     let error = loop {

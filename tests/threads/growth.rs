@@ -46,7 +46,7 @@ fn a_load_above_the_mark_brings_a_step_of_workers() {
 }
 
 #[test]
-fn a_load_at_the_mark_brings_nobody() {
+fn a_load_at_the_mark_brings_no_worker() {
     let (pool, door) = (pool(4, 100, by_load(1, 0.57, 0.1)), Door::new());
     submit_held(&pool, &door, 1 + 57);
     assert_eq!(pool.workers(), 1, "57 of 100 are not above 0.57");
@@ -67,7 +67,7 @@ fn the_minimum_is_there_from_the_start() {
 }
 
 #[test]
-fn nobody_is_started_while_a_worker_is_idle() {
+fn no_worker_is_started_while_another_is_idle() {
     let (pool, door) = (pool(8, 2, by_load(2, 0.4, 0.1)), Door::new());
     pool.prestart(3).unwrap();
     submit_held(&pool, &door, 3);

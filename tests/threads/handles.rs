@@ -134,7 +134,7 @@ fn a_handle_can_be_awaited() {
 }
 
 #[test]
-fn an_awaited_handle_wakes_whoever_polled_it_last() {
+fn an_awaited_handle_wakes_the_task_that_polled_it_last() {
     let (pool, door) = (pool_of(1, 4), Door::new());
     let at_door = door.clone();
     let mut handle = pool.spawn(move || at_door.wait()).unwrap();
@@ -308,7 +308,7 @@ fn assert_unharmed(pool: &Pool, expected: (u64, u64, u64)) {
 }
 
 #[test]
-fn a_panic_in_the_drop_of_a_result_that_nobody_wants_costs_nothing() {
+fn a_panic_in_the_drop_of_an_unwanted_result_costs_nothing() {
     for payload in [false, true] {
         let (pool, door) = (pool_of(1, 4), Door::new());
         let at_door = door.clone();

@@ -53,7 +53,7 @@ fn a_panic_is_the_outcome_of_its_item_only() {
 }
 
 #[test]
-fn dropped_early_it_cancels_what_nobody_has_begun_with() {
+fn dropped_early_it_cancels_what_has_not_started() {
     let pool = Pool::builder().workers(1).queue(50).build().unwrap();
     let (door, ran) = (Door::new(), Arc::new(AtomicUsize::new(0)));
     let (held, count) = (door.clone(), Arc::clone(&ran));
@@ -441,7 +441,7 @@ fn on_a_scope_items_function_and_results_may_borrow() {
 }
 
 #[test]
-fn a_map_on_a_scope_that_is_dropped_early_cancels_what_nobody_has_begun_with() {
+fn a_map_on_a_scope_that_is_dropped_early_cancels_what_has_not_started() {
     let pool = Pool::builder().workers(1).queue(50).build().unwrap();
     let (door, ran) = (Door::new(), AtomicUsize::new(0));
     pool.scope(|scope| {

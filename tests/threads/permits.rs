@@ -184,7 +184,7 @@ fn a_future_waits_while_the_pool_is_full_and_is_woken_by_a_freed_place() {
 }
 
 #[test]
-fn a_future_wakes_whoever_polled_it_last() {
+fn a_future_wakes_the_task_that_polled_it_last() {
     let (pool, door) = (pool_of(1, 0), Door::new());
     hold_workers(&pool, &door, 1);
     let (first, last) = (Arc::new(Bell::default()), Arc::new(Bell::default()));

@@ -180,7 +180,7 @@ fn a_dropped_future_gives_back_what_it_was_granted() {
 }
 
 #[test]
-fn whoever_gives_up_lets_those_behind_it_in() {
+fn a_waiter_that_gives_up_lets_those_behind_it_in() {
     let semaphore = Semaphore::new(2);
     let one = semaphore.acquire(1).unwrap();
     let handle = semaphore.clone();
@@ -236,7 +236,7 @@ fn a_task_takes_its_permit_with_it_and_a_panic_gives_it_back() {
 }
 
 #[test]
-fn a_waker_that_panics_keeps_nobody_asleep() {
+fn a_waker_that_panics_keeps_no_other_waiter_asleep() {
     struct Panics;
     impl Wake for Panics {
         fn wake(self: Arc<Self>) {

@@ -137,7 +137,7 @@ fn discarded_tasks_make_room_for_waiting_submitters() {
 }
 
 #[test]
-fn nobody_overtakes_a_waiting_submitter() {
+fn no_submitter_overtakes_a_waiting_one() {
     let (pool, door) = full_pool(1, 0);
     let at_door = door.clone();
     let submitter = wait_with(&pool, move || at_door.wait());

@@ -247,7 +247,7 @@ fn an_init_that_panics_costs_the_task_and_is_tried_again() {
 }
 
 #[test]
-fn a_state_whose_drop_panics_harms_nobody() {
+fn a_state_whose_drop_panics_does_no_harm() {
     struct Bomb(mpsc::Sender<()>);
     impl Drop for Bomb {
         fn drop(&mut self) {

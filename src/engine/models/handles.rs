@@ -63,7 +63,7 @@ fn a_task_is_run_or_cancelled() {
 }
 
 #[test]
-fn a_task_is_run_by_its_worker_or_by_whoever_joins_it() {
+fn a_task_is_run_by_its_worker_or_by_its_joiner() {
     explore(|| {
         let (pool, ran) = pool();
         let task_state = spawn(&pool, &ran);

@@ -14,8 +14,8 @@ use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::sync::{Condvar, Mutex};
 use loom::thread;
 
+use crate::engine::queue::Queue;
 use crate::engine::queue::fast_path::{Claim, FastPath};
-use crate::engine::queue::line::Queue;
 use crate::engine::sync::now;
 use crate::engine::{
     Counts, End, Ended, Engine, Hooks, MAX_WORKERS, NoStart, Patience, Settings, ThreadWork, Work,
@@ -126,7 +126,7 @@ const WAIT: Patience = Patience::Until(None);
 
 fn drain(engine: &Arc<Engine<Arc<Count>>>) {
     engine.close();
-    engine.wait_until(Ended::Workers, None).expect("nobody drains from inside");
+    engine.wait_until(Ended::Workers, None).expect("no task drains from inside");
     assert!(engine.stats().adds_up());
 }
 
@@ -172,7 +172,7 @@ fn a_ticket_is_taken_once_or_sealed() {
 }
 
 #[test]
-fn a_block_is_not_used_again_while_somebody_reads_it() {
+fn a_block_is_not_used_again_while_a_worker_reads_it() {
     explore(|| {
         let fast_path = crate::engine::sync::Arc::new(FastPath::new());
         let mut queue = Queue::new(crate::engine::sync::Arc::clone(&fast_path));
@@ -496,7 +496,7 @@ fn a_smaller_capacity_is_kept() {
 }
 
 #[test]
-fn the_last_worker_goes_when_nobody_relies_on_it() {
+fn the_last_worker_goes_when_no_permit_relies_on_it() {
     explore(|| {
         let (engine, _) = engine(settings(2, 8));
         let held = engine.admit(WAIT).unwrap();

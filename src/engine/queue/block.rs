@@ -21,10 +21,10 @@ pub(crate) struct Block<J> {
     cells: [Place<MaybeUninit<J>>; CELLS],
 }
 
-/// Blocks that somebody has made for a queue.
+/// Blocks that a worker has made for a queue.
 pub(crate) type Blocks<J> = Vec<Arc<Block<J>>>;
 
-// SAFETY: a job is moved in by one thread and out by another, so it must be `Send`. Nobody ever
+// SAFETY: a job is moved in by one thread and out by another, so it must be `Send`. No thread
 // holds a reference to a job inside a block, so it need not be `Sync`.
 unsafe impl<J: Send> Sync for Block<J> {}
 

@@ -1,6 +1,6 @@
 //! The fast path: how workers take short tasks without asking the lock for each one.
 //!
-//! All decisions are made under the engine's lock. When tasks prove to be short, whoever holds the
+//! All decisions are made under the engine's lock. When tasks prove to be short, the holder of the
 //! lock opens the fast path, and until it is sealed again workers may take the next ticket of the block
 //! they were given by one compare-and-swap. Sealing is a compare-and-swap on the same word, so
 //! each ticket is taken either before the seal, and the sealer sees it, or not at all: the worker
@@ -90,7 +90,7 @@ pub(crate) struct FastPath {
 #[derive(Debug)]
 struct Published {
     count: AtomicU64,
-    /// Somebody waits for a place or for the end of all tasks, so a worker without work should
+    /// A submitter or drainer waits for a place or for the end of all tasks, so a worker without work should
     /// say so at once. Only a hint: what must not be missed is sealed.
     hurry: AtomicBool,
     /// How many tasks may be queued and running; none in a closed pool. Only a hint: see `load`.
@@ -115,7 +115,7 @@ impl FastPath {
         self.published.count.load(Ordering::Acquire)
     }
 
-    /// Tells everybody that the cells up to ticket `count` are full. Under the lock.
+    /// Tells every worker that the cells up to ticket `count` are full. Under the lock.
     pub(crate) fn publish(&self, count: u64) {
         // Release: pairs with the Acquire in `published`.
         self.published.count.store(count, Ordering::Release);
@@ -146,7 +146,7 @@ impl FastPath {
     /// How many tasks drivers run.
     #[inline]
     pub(crate) fn driven(&self) -> usize {
-        // Acquire: pairs with the Release in `end_driven`: whoever sees a task ended sees its effects.
+        // Acquire: pairs with the Release in `end_driven`: a thread that sees a task ended sees its effects.
         self.driven.load(Ordering::Acquire)
     }
 
@@ -166,7 +166,7 @@ impl FastPath {
 
     #[inline]
     pub(crate) fn tally(&self) -> Tally {
-        // Acquire: pairs with the Release of `change`: whoever sees a task ended sees its effects.
+        // Acquire: pairs with the Release of `change`: a thread that sees a task ended sees its effects.
         Tally(self.word.load(Ordering::Acquire))
     }
 
@@ -208,7 +208,7 @@ impl FastPath {
     }
 
     fn change(&self, seen: Tally, next: Tally) -> Result<(), Tally> {
-        // Release: what the ended task wrote is there for whoever counts it as ended. Acquire:
+        // Release: what the ended task wrote is there for the thread that counts it as ended. Acquire:
         // pairs with the Release of the holder of the lock who opened the fast path.
         let done =
             self.word.compare_exchange_weak(seen.0, next.0, Ordering::AcqRel, Ordering::Relaxed);
@@ -235,7 +235,10 @@ impl FastPath {
     /// is at most one.
     pub(crate) fn take(&self, tickets: u64, begin: bool) {
         let seen = self.tally();
-        debug_assert!(seen.is_sealed(), "tickets are taken under the lock on a sealed lane only");
+        debug_assert!(
+            seen.is_sealed(),
+            "tickets are taken under the lock on a sealed fast path only"
+        );
         let next = if begin { seen.took(tickets).began() } else { seen.took(tickets) };
         self.word.store(next.0, Ordering::Release);
     }
@@ -257,7 +260,7 @@ mod tests {
         let block = CELLS as u64;
         fast_path.publish(2 * block);
         let claim = |base| fast_path.claim(base, &mut 0, false);
-        assert_eq!(claim(0), Claim::Ask, "the lane is sealed");
+        assert_eq!(claim(0), Claim::Ask, "the fast path is sealed");
         fast_path.open();
         assert_eq!(claim(0), Claim::Cell(0));
         fast_path.seal();

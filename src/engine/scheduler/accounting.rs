@@ -1,7 +1,7 @@
 //! The accounting: what became of every task, so that the figures always add up.
 //!
 //! Most tasks are counted by their ticket alone: published, taken, ended. A task with a handle may
-//! leave that way, cancelled or run by whoever joins it, while its ticket still stands in the queue:
+//! leave that way, cancelled or run by its joiner, while its ticket still stands in the queue:
 //! then the ticket is a *tombstone*, and is passed over when its turn comes.
 
 use std::sync::Arc;
@@ -25,12 +25,12 @@ pub(crate) struct Accounting {
     void: u64,
     /// Tickets that replaced others.
     reissued: u64,
-    /// Ghosts in the queue. Below zero for a moment when a tombstone was passed over before whoever
-    /// made it one has told: until then its task counts as queued.
+    /// Tombstones in the queue. Below zero for a moment when a worker passed one over before the thread
+    /// that made it has counted it: until then its task counts as queued.
     tombstones: i64,
-    /// Ghosts whose task was cancelled.
+    /// Tombstones whose task was cancelled.
     cancelled: u64,
-    /// Ghosts whose task is being run by whoever joins it.
+    /// Tombstones whose task is being run by its joiner.
     adopted: usize,
     /// Tasks that ended beside the queue: adopted ones, and those of callers.
     beside: Beside,
@@ -90,7 +90,7 @@ impl Accounting {
         self.cancelled += 1;
     }
 
-    /// A queued task is run by whoever joins it: its ticket is a tombstone.
+    /// A queued task is run by its joiner: its ticket is a tombstone.
     pub(crate) fn note_adopt(&mut self) {
         self.tombstones += 1;
         self.adopted += 1;
@@ -143,7 +143,7 @@ impl<J> Scheduler<J> {
     }
 
     #[cfg(any(feature = "tokio", test))]
-    /// How many more tasks could run at once, if there is somebody to run them.
+    /// How many more tasks could run at once, if there is a worker to run them.
     pub(crate) fn room_to_run(&self) -> usize {
         let places = if self.is_closed() || self.worker_table.workers() == 0 {
             0
@@ -267,7 +267,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_sparse_if_most_of_many_tickets_are_tombstones() {
+    fn a_queue_is_sparse_if_most_of_many_tickets_are_tombstones() {
         let sparse = |tombstones, tickets| {
             Accounting { tombstones, ..Accounting::default() }.is_sparse(tickets)
         };

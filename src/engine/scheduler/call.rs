@@ -146,7 +146,7 @@ impl<J> Scheduler<J> {
     }
 
     /// In a closed pool a worker is idle only because others work off what is left, or because
-    /// somebody relies on it: see [`Scheduler::can_spare_one`]. When that is over it is called once
+    /// a permit or a starting thread relies on it: see [`Scheduler::can_spare_one`]. When that is over it is called once
     /// more, to go. It calls the next.
     pub(crate) fn call_last_to_go(&mut self, actions: &mut Actions) {
         if self.is_closed() && self.queue.queued() == 0 && self.can_spare_one() {

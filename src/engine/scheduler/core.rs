@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::engine::queue::block::Blocks;
 use crate::engine::queue::fast_path::MOST_BUSY;
-use crate::engine::queue::line::{ClaimedBlock, Queue};
+use crate::engine::queue::{ClaimedBlock, Queue};
 use crate::engine::scheduler::accounting::Accounting;
 use crate::engine::scheduler::gate::Gate;
 use crate::engine::scheduler::growth::ByLoad;
@@ -293,7 +293,7 @@ impl<J> Scheduler<J> {
     pub(crate) fn decide(&mut self, me: usize, looked: bool, actions: &mut Actions) -> Order<J> {
         if self.startable_when_lent() == 0 && (self.is_surplus() || self.retires()) {
             let next = self.leave(me);
-            // Somebody may have counted on this worker.
+            // A queued task may have counted on this worker.
             self.call_for_help(actions);
             return next;
         }
@@ -381,14 +381,14 @@ impl<J> Scheduler<J> {
 
     /// Whether a worker may go although it is perhaps the last. The last one stays while a permit
     /// is out, whose task must not meet an empty scheduler, and while a thread is being started, because
-    /// whoever relies on that thread has been told that there is a worker.
+    /// a submitter that relies on that thread has been told that there is a worker.
     pub(crate) fn can_spare_one(&self) -> bool {
         self.worker_table.staying() > 1
             || (self.gate.permits() == 0 && self.worker_table.count(WorkerState::Starting) == 0)
     }
 
     /// A leaving worker has told the hook. True if it must work on, because something came into the
-    /// queue that nobody else may take.
+    /// queue that no other worker may take.
     pub(crate) fn calls_back(&mut self, me: usize) -> bool {
         let staying = self.worker_table.staying();
         let wanted = self.queue.queued() > 0 || !self.can_spare_leaver();

@@ -162,7 +162,7 @@ impl<W: Work> Engine<W> {
         alive
     }
 
-    /// Drops jobs that were taken out of the queue because nobody will ever take them.
+    /// Drops jobs that were taken out of the queue because no worker will ever take them.
     pub(crate) fn drop_lost(
         self: &Arc<Self>,
         mut scheduler: MutexGuard<'_, Scheduler<W::Job>>,
@@ -217,8 +217,8 @@ impl<W: Work> Drop for CloseSubscription<W> {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::engine::queue::Queue;
     use crate::engine::queue::fast_path::FastPath;
-    use crate::engine::queue::line::Queue;
     use crate::engine::scheduler::core::{Limits, WorkerKind};
 
     pub(in crate::engine) fn scheduler(capacity: usize) -> Scheduler<u32> {

@@ -145,7 +145,7 @@ impl<W: Work> Engine<W> {
     }
 
     /// Puts a job into the queue that was promised a place. If whatever ran the drivers is no more,
-    /// nobody will take it, so it is dropped.
+    /// no worker will take it, so it is dropped.
     fn put_promised(
         self: &Arc<Self>,
         mut scheduler: MutexGuard<'_, Scheduler<W::Job>>,

@@ -13,15 +13,15 @@ use crate::engine::wait_list::{Key, WaitList};
 
 /// The part of the gate that lives under the lock.
 ///
-/// A place is free for the next submitter only while nobody waits. The verdict of a waiter in the
-/// queue is open; whoever gives one takes the waiter out.
+/// A place is free for the next submitter only while none waits. The verdict of a waiter in the
+/// queue is open; the thread that gives one takes the waiter out.
 pub(crate) struct Gate<J> {
     waiters: WaitList<Waiting<J>>,
     waiters_limit: usize,
     /// Tasks of submitters that were sent away and have not come for them yet.
     dismissed: BTreeMap<Key, J>,
     permits: usize,
-    /// Until this many tasks are published nobody needs to look closer: the pool is open, nobody
+    /// Until this many tasks are published a submitter enters at once: the pool is open, no submitter
     /// waits, there is a place, and there is a worker. Zero when one of these is in doubt.
     clear_until: u64,
     pub(crate) refused: u64,
@@ -34,7 +34,7 @@ struct Waiting<J> {
     job: Option<J>,
 }
 
-/// What somebody at the gate gets.
+/// What a submitter at the gate gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Admission {
     Enter,
@@ -230,8 +230,8 @@ impl<J> Scheduler<J> {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::engine::queue::Queue;
     use crate::engine::queue::fast_path::FastPath;
-    use crate::engine::queue::line::Queue;
     use crate::engine::scheduler::core::{Limits, WorkerKind};
     use crate::engine::scheduler::worker_table::WorkerState;
 
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_overtakes_those_who_wait() {
+    fn no_submitter_overtakes_those_that_wait() {
         let mut scheduler = scheduler();
         (0..9).for_each(|job| scheduler.queue.push(job));
         scheduler.queue_up(Waiter::thread(), None);

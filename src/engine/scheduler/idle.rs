@@ -12,7 +12,7 @@ const MONITOR_PARK_LONGEST: Duration = Duration::from_millis(1);
 
 /// If the queue has grown by more than so many blocks meanwhile, it prepares some for what is to come.
 const GROWING: usize = 4;
-/// .. of so many bytes at most.
+/// The most bytes of blocks that are prepared at once.
 const PREPARED: usize = 1 << 20;
 
 /// What the monitor worker saw last.

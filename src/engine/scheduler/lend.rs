@@ -325,8 +325,8 @@ impl<W: Work> Engine<W> {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::engine::queue::Queue;
     use crate::engine::queue::fast_path::FastPath;
-    use crate::engine::queue::line::Queue;
     use crate::engine::scheduler::core::Limits;
 
     /// A queued task that another one waits for.

@@ -1,6 +1,6 @@
 //! The load: how much a pool has to do, read without the lock.
 //!
-//! Whoever chooses between pools reads the load of several, for each task. To ask each one's lock
+//! A `Multi` that chooses between pools reads the load of several, for each task. To ask each one's lock
 //! would make them wait for each other, and that is what several pools are there to avoid.
 
 use crate::engine::queue::fast_path::FastPath;

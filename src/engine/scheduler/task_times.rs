@@ -1,7 +1,7 @@
 //! The task times: how long tasks take, and how long it pays to look around.
 //!
 //! To wake a thread costs as much as hundreds of small tasks. So the scheduler keeps an eye on how
-//! long tasks take: while they are short, a few workers share them over the fast path and nobody else
+//! long tasks take: while they are short, a few workers share them over the fast path and no other
 //! is woken; otherwise every task gets a worker of its own as soon as one can be had.
 
 use std::time::Duration;
@@ -95,7 +95,7 @@ impl TaskTimes {
         self.short = if self.short { mean < LONG } else { mean < SHORT };
     }
 
-    /// Notes that tasks stand in the queue and none was taken for a while: somebody is stuck.
+    /// Notes that tasks stand in the queue and none was taken for a while: a worker is stuck.
     pub(crate) fn stalled(&mut self) {
         self.mean = Some(LONG);
         self.short = false;
@@ -114,7 +114,7 @@ impl TaskTimes {
         if tiny || worse { 1 } else { cores }
     }
 
-    /// Somebody who could help looks whether that is of use. After a while it is tried again.
+    /// A worker that could help asks whether that is of use. After a while it is tried again.
     pub(crate) fn age(&mut self) {
         self.shared.age();
     }

@@ -7,7 +7,7 @@ use std::task::Waker;
 /// What a worker is doing. Each place of the worker table has exactly one state at any time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WorkerState {
-    /// Nobody has this place.
+    /// No worker has this place.
     Vacant,
     /// A thread is being started for this place, and that may fail.
     Starting,
@@ -15,7 +15,7 @@ pub(crate) enum WorkerState {
     Called,
     /// At the lock, asking what to do.
     Asking,
-    /// Has a task, or a stretch of the fast path.
+    /// Has a task, or a claimed block of the fast path.
     Engaged,
     /// Looks around for a task before it goes idle.
     Looking,

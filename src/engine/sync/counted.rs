@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 pub struct Counts {
     /// Locks that were acquired.
     pub locks: u64,
-    /// .. of which another thread held the lock at the first attempt.
+    /// Acquisitions that found the lock held by another thread.
     pub contended: u64,
     /// How long locks were held, in nanoseconds; estimated from every sixteenth acquisition.
     pub held_ns: u64,

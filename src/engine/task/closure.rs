@@ -45,13 +45,13 @@ impl Task {
         if fits::<F>() { Task::hold(closure) } else { Task::hold(BoxedClosure(Box::new(closure))) }
     }
 
-    /// Puts an queued task into a task: something small that has a life beside the queue.
+    /// Puts a queued task into a task: something small that has a life beside the queue.
     #[track_caller]
     pub(crate) fn queued<E: QueuedTask + Send + 'static>(queued: E) -> Self {
         Task::hold(RunQueued(queued))
     }
 
-    /// As [`Task::queued`], for an queued task that borrows.
+    /// As [`Task::queued`], for a queued task that borrows.
     ///
     /// # Safety
     ///
@@ -215,7 +215,7 @@ const fn fits<F>() -> bool {
 ///
 /// The room holds a `C`, which is moved out.
 unsafe fn call_in<C: Call>(room: *mut Room, counts: Counts) -> End {
-    // SAFETY: by the caller's word the room holds a `C` that nobody else will move out.
+    // SAFETY: by the caller's word the room holds a `C` that no other call moves out.
     let closure = unsafe { room.cast::<C>().read() };
     closure.call(counts)
 }
@@ -240,7 +240,7 @@ unsafe fn is_tombstone_in<C: Call>(room: *const Room) -> bool {
 ///
 /// The room holds a `C`, which is dropped.
 unsafe fn drop_in<C: Call>(room: *mut Room) {
-    // SAFETY: by the caller's word the room holds a `C` that nobody will use again.
+    // SAFETY: by the caller's word the room holds a `C` that is not used again.
     unsafe { room.cast::<C>().drop_in_place() };
 }
 
@@ -295,7 +295,7 @@ mod tests {
 
     /// Makes a task of a closure, takes it apart again and calls the closure.
     fn there_and_back<F: FnOnce() + Send + 'static>(closure: F) {
-        // SAFETY: the task was made from an `F` on this queue.
+        // SAFETY: the task was made from an `F` on this line.
         let closure = unsafe { Task::new(closure).into_closure::<F>() };
         closure();
     }
@@ -347,7 +347,7 @@ mod tests {
         assert!(task.kill() && !task.is_tombstone());
     }
 
-    /// An queued task of some size that says about itself what it was told.
+    /// A queued task of some size that says about itself what it was told.
     struct Told<const BYTES: usize> {
         alive: bool,
         _ballast: [u8; BYTES],
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn an_queued_is_asked_whether_it_is_alive_also_in_a_box() {
+    fn a_queued_task_is_asked_whether_it_is_alive_also_in_a_box() {
         fn check<const BYTES: usize>(alive: bool) {
             let queued = Told { alive, _ballast: [0; BYTES] };
             // SAFETY: the queued task borrows nothing.

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-/// Can be asked whether somebody wants the task to stop.
+/// Can be asked whether the task is to stop.
 pub(crate) trait Stoppable {
     fn should_stop(&self) -> bool;
 }
@@ -36,7 +36,7 @@ pub(crate) fn unheard<R>(run: impl FnOnce() -> R) -> R {
     as_current(None, run)
 }
 
-/// Whether somebody has asked the task that the calling thread runs to stop.
+/// Whether the task that the calling thread runs has been asked to stop.
 pub(crate) fn is_cancelled() -> bool {
     CURRENT
         .try_with(|current| current.borrow().as_ref().is_some_and(|task| task.should_stop()))

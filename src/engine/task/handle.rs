@@ -1,9 +1,9 @@
-//! A task with a handle: where its closure waits, and where its outcome waits for whoever joins.
+//! A task with a handle: where its closure waits, and where its outcome waits for the joiner.
 //!
-//! The task state is shared by the queue, which holds an queued task for it, and by the handle. Whoever takes
-//! what is packed in it, under the task state's lock, decides what becomes of the task: a worker whose
-//! turn it is, somebody who joins it and runs it himself, or somebody who cancels it. So there is
-//! exactly one outcome.
+//! The task state is shared by the queue, which holds a queue entry for it, and by the handle. The thread
+//! that takes what is packed in it, under the task state's lock, decides what becomes of the task: a worker
+//! whose turn it is, a joiner that runs it itself, or a caller that cancels it. So there is exactly one
+//! outcome.
 
 #[cfg(any(feature = "tokio", test))]
 mod driven;
@@ -44,7 +44,7 @@ pub(crate) struct TaskState<W: Work, P, R> {
     content: Mutex<Content<P, R>>,
     /// The outcome is there. Only to look for it without the lock.
     done: AtomicBool,
-    /// Somebody has asked the task to stop.
+    /// The task has been asked to stop.
     stop: AtomicBool,
     origin: &'static Location<'static>,
 }
@@ -62,13 +62,13 @@ struct Content<P, R> {
 }
 
 enum Stage<P, R> {
-    /// Nobody has begun with it.
+    /// It has not started.
     Packed(P),
     /// It was taken out of its turn, for a lent place, and is about to start.
     Claimed(P),
     /// It will never start: it waits to be dropped.
     Killed(P),
-    /// Somebody runs it, or drops it.
+    /// A thread runs it, or drops it.
     Open,
     #[cfg_attr(
         not(any(feature = "tokio", test)),
@@ -97,7 +97,7 @@ pub(crate) trait Joinable<R>: Send + Sync {
     /// No task waits for this one any more.
     fn unwant(&self);
 
-    /// Has the task dropped if nobody has begun with it: then true. Otherwise asks it to stop.
+    /// Has the task dropped if it has not started: then true. Otherwise asks it to stop.
     fn cancel(&self) -> bool;
 
     fn is_done(&self) -> bool;
@@ -173,7 +173,7 @@ where
         &self.engine
     }
 
-    /// Takes what is packed. Whoever gets it decides the outcome.
+    /// Takes what is packed. The thread that gets it decides the outcome.
     pub(crate) fn take(&self) -> Option<P> {
         self.take_as(Stage::Open)
     }
@@ -204,7 +204,7 @@ where
         }
     }
 
-    /// Takes back what nobody has begun with; otherwise asks the task to stop.
+    /// Takes back a task that has not started; otherwise asks the task to stop.
     pub(crate) fn take_back(&self) -> Option<P> {
         self.stop.store(true, Ordering::Relaxed);
         let packed = self.take_to_cancel()?;
@@ -283,11 +283,11 @@ where
     fn show(&self, mut content: MutexGuard<'_, Content<P, R>>) {
         let waker = content.waker.take();
         drop(content);
-        // After the lock, for whoever looks for this takes the lock next.
+        // After the lock, because a thread that looks for this takes the lock next.
         // Release: pairs with the Acquire in `is_done`.
         self.done.store(true, Ordering::Release);
         if let Some(waker) = waker {
-            // A waker is somebody else's code; whoever settles a task has nothing to do with it.
+            // A waker is a user's code: its panic does not reach the thread that settles the task.
             contain(|| waker.wake());
         }
     }
@@ -313,7 +313,7 @@ where
         !matches!(lock(&self.content).stage, Stage::Packed(_))
     }
 
-    /// Drops what nobody will run any more, and says so.
+    /// Drops a task that will not run any more, and settles it as cancelled.
     pub(crate) fn discard(&self) {
         let mut content = lock(&self.content);
         let packed = match std::mem::replace(&mut content.stage, Stage::Open) {

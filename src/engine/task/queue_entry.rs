@@ -68,7 +68,7 @@ where
         let Some(task_state) = self.task_state.take() else { return gone };
         let counts = if claimed { Counts::Claimed } else { counts };
         let end = task_state.run(packed, counts, task);
-        // If nobody wants the outcome it is dropped here, and may panic; the task is counted already.
+        // If the handle was dropped, the outcome is dropped here, and may panic; the task is counted already.
         contain(|| drop(task_state));
         end
     }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use crate::engine::queue::block::{Block, CELLS};
 use crate::engine::queue::fast_path::FastPath;
-use crate::engine::queue::line::{ClaimedBlock, Queue};
+use crate::engine::queue::{ClaimedBlock, Queue};
 use crate::engine::scheduler::core::{Actions, Limits, Order, Report, Rest, Scheduler, WorkerKind};
 use crate::engine::scheduler::growth::ByLoad;
 use crate::engine::scheduler::worker_table::WorkerState;
@@ -127,7 +127,7 @@ fn a_worker_between_two_tasks_needs_no_call() {
 }
 
 #[test]
-fn short_tasks_wake_nobody_while_somebody_watches() {
+fn short_tasks_wake_no_worker_while_one_watches() {
     let (mut trial, _, _claimed, _) = Trial::with_monitor();
     assert_eq!((0..100).map(|job| trial.submit(job)).sum::<usize>(), 0);
 }
@@ -166,7 +166,7 @@ fn the_monitoring_worker_takes_over_when_the_line_stands_still() {
 }
 
 #[test]
-fn the_monitoring_worker_dozes_on_while_the_line_moves() {
+fn the_monitor_worker_parks_on_while_the_queue_moves() {
     let (mut trial, _, mut claimed, second) = Trial::with_monitor();
     for job in 2..10 {
         trial.submit(job);
@@ -210,11 +210,11 @@ fn a_worker_at_the_lock_takes_the_task_of_one_who_waited() {
     let report = Report::Drive { claimed, tasks: 1, last: Some(End::Completed), nanos: 0 };
     let next = trial.scheduler.next(me, report, &mut actions);
     assert!(matches!(next, Order::Drive(2, _) | Order::Run(2)));
-    assert!(actions.call.is_empty() && actions.start.is_empty(), "nobody else is needed");
+    assert!(actions.call.is_empty() && actions.start.is_empty(), "no other worker is needed");
 }
 
 #[test]
-fn nobody_dozes_while_nobody_is_at_work() {
+fn no_worker_monitors_while_none_is_at_work() {
     let (mut trial, me) = Trial::with_short_tasks(2);
     let next = trial.ask(me, Report::Look { found: false });
     assert!(matches!(next, Order::Rest(Rest::UntilExpired)));
@@ -222,7 +222,7 @@ fn nobody_dozes_while_nobody_is_at_work() {
 }
 
 #[test]
-fn one_dozes_and_the_others_park() {
+fn one_idle_worker_monitors_and_the_others_park() {
     let (mut trial, _, _claimed, second) = Trial::with_monitor();
     trial.scheduler.limits.capacity = 3;
     let (_, next) = trial.arrive();
@@ -259,11 +259,11 @@ fn the_monitoring_worker_helps_with_a_long_backlog() {
     };
     assert!(matches!(backlog(2), Order::Drive(1, _)));
     let Order::Rest(Rest::For(rest)) = backlog(1) else { panic!("there is no core for it") };
-    assert_eq!(rest.as_micros(), 400, "it dozes on");
+    assert_eq!(rest.as_micros(), 400, "it parks on");
 }
 
 #[test]
-fn the_monitoring_worker_dozes_longer_each_time() {
+fn the_monitor_worker_parks_longer_each_time() {
     let (mut trial, _, mut claimed, second) = Trial::with_monitor();
     let mut rests = Vec::new();
     for job in 0..4 {
@@ -288,7 +288,7 @@ fn the_monitoring_worker_prepares_memory_for_a_line_that_grows() {
     };
     let rest = |next| match next {
         Order::Rest(Rest::For(rest)) => rest.as_micros(),
-        _ => panic!("it dozes on"),
+        _ => panic!("it parks on"),
     };
     assert_eq!(rest(grow(&mut trial, 4)), 400, "that is no growth");
     let Order::Prepare(14) = grow(&mut trial, 7) else { panic!("twice what it has grown by") };

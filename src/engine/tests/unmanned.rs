@@ -44,7 +44,7 @@ fn an_engine_says_how_it_was_set_up() {
 
 #[test]
 #[cfg(feature = "tokio")]
-fn no_task_is_made_if_there_is_nobody_to_run_it() {
+fn no_task_is_made_if_there_is_no_worker_to_run_it() {
     assert_eq!(engine().offer(1, || unreachable!("no worker can be started")), 0);
 }
 
@@ -104,7 +104,7 @@ fn a_future_that_waits_for_an_end_is_forgotten_when_it_is_dropped() {
 }
 
 #[test]
-fn a_task_that_was_promised_a_place_is_dropped_if_nobody_will_ever_take_it() {
+fn a_task_that_was_promised_a_place_is_dropped_if_no_worker_will_ever_take_it() {
     let (engine, token) = (engine(), Arc::new(()));
     let inside = Arc::clone(&token);
     engine.lock().hold_place();

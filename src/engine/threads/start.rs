@@ -43,7 +43,7 @@ pub(in crate::engine) struct Threads {
 }
 
 impl<W: Work> Engine<W> {
-    /// Starts a thread for a place of the worker table. The handle is stored before anybody can ask for it,
+    /// Starts a thread for a place of the worker table. The handle is stored before another thread can ask for it,
     /// because that is done under the same lock.
     pub(crate) fn start_thread(
         &self,
@@ -75,7 +75,7 @@ impl<W: Work> Engine<W> {
     }
 
     /// A worker's last step, unless it is needed after all: then it says false. What it does `first` is done
-    /// before anybody hears of it. It leaves its handle to be joined, if it has a thread of its own, and joins
+    /// before another thread hears of it. It leaves its handle to be joined, if it has a thread of its own, and joins
     /// the one who left before, so that at most one thread that has left is not joined yet.
     pub(in crate::engine) fn leave(self: &Arc<Self>, index: usize, first: impl FnOnce()) -> bool {
         let mut actions = Actions::default();
@@ -83,7 +83,7 @@ impl<W: Work> Engine<W> {
         if scheduler.calls_back(index) {
             return false;
         }
-        // Before it is let go, so that its handle is there for whoever hears of that.
+        // Before it is let go, so that its handle is there for the thread that hears of that.
         let before = self.leave_handle();
         scheduler.let_go(index, &mut actions);
         drop(scheduler);

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::engine::context::{Kind, end_task, enter};
+use crate::engine::queue::ClaimedBlock;
 use crate::engine::queue::block::Block;
 use crate::engine::queue::fast_path::Claim;
-use crate::engine::queue::line::ClaimedBlock;
 use crate::engine::scheduler::core::{Order, Report, Rest};
 use crate::engine::sync::{now, park, thread};
 use crate::engine::task::run::{Counts, End};
@@ -191,7 +191,7 @@ impl<W: ThreadWork> Worker<'_, W> {
 
 /// The pause a worker takes when it has run the queue dry. A worker that reads the queue again at
 /// once gets one task at a time, and for each of them the submitter and the worker wait for each
-/// other's cache line. After a pause there are several. But whoever waits for a single task's
+/// other's cache line. After a pause there are several. But a thread that waits for a single task's
 /// effect should not wait for a pause, too. So a pause that brought several tasks is made longer,
 /// one that did not is made shorter, and now and then it is tried out whether one would help.
 #[derive(Debug, Default)]
@@ -226,7 +226,7 @@ fn nanos_since(begin: Instant) -> u64 {
     u64::try_from(now().saturating_duration_since(begin).as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// In a model the clock stands still, and every time is over when somebody asks.
+/// In a model the clock stands still, and every time is over when it is asked for.
 fn has_passed(since: Instant, time: Duration) -> bool {
     cfg!(loom) || now().saturating_duration_since(since) >= time
 }
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_rests_anew_counts_from_now() {
+    fn a_worker_that_rests_anew_counts_from_now() {
         let engine = engine();
         let mut worker = worker(&engine);
         let long_ago = worker.idle_since;
@@ -305,7 +305,7 @@ mod tests {
         (0..5).for_each(|_| engine.lock().queue.push(Task::new(|| {})));
         let (job, claimed) = engine.lock().queue.open().expect("there are five");
         let Report::Drive { tasks, .. } = worker(&engine).drive(job, claimed) else {
-            panic!("it was on the lane")
+            panic!("it was on the fast path")
         };
         assert_eq!(tasks, 5);
     }

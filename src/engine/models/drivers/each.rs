@@ -29,7 +29,7 @@ fn each_is_woken_for_its_own() {
         let waker = thread::spawn(move || event.happen());
         let sleeps = executor.run_queue(0).sleep(&executor);
         waker.join().unwrap();
-        assert!(!sleeps || rings(&own), "nobody else would poll it");
+        assert!(!sleeps || rings(&own), "no other driver would poll it");
         assert!(!rings(&other));
     });
 }
@@ -71,7 +71,7 @@ fn a_future_that_begins_beside_another_is_polled() {
             1
         });
         let both = [first, second].map(|it| thread::spawn(move || turn_until_it_leaves(it)));
-        // Not before: to be closed wakes everybody.
+        // Not before: to be closed wakes every driver.
         pool.wait_until(Ended::Tasks, None).unwrap();
         pool.close();
         both.into_iter().for_each(|it| it.join().unwrap());

@@ -78,7 +78,7 @@ fn a_waiting_submission_enters_when_a_future_ends() {
 }
 
 #[test]
-fn a_lost_driver_leaves_nobody_waiting() {
+fn a_lost_driver_leaves_no_waiter_behind() {
     explore(|| {
         let pool = pool(1, Start::ByHand, settings(1, 1));
         let [mut driver] = drivers(&pool);
@@ -185,7 +185,7 @@ fn a_future_is_polled_elsewhere_or_lost_with_its_driver() {
 }
 
 #[test]
-fn a_driver_that_never_began_is_told_to_whoever_started_it() {
+fn a_driver_that_never_began_is_told_to_its_starter() {
     explore(|| {
         let pool = pool(1, Start::Dropped, settings(1, 8));
         let drops = Drops::default();
@@ -205,7 +205,7 @@ fn a_driver_that_never_began_is_told_to_whoever_started_it() {
 }
 
 #[test]
-fn a_runtime_that_is_gone_is_told_to_whoever_starts_a_driver() {
+fn a_runtime_that_is_gone_is_told_to_the_starter_of_a_driver() {
     explore(|| {
         let pool = pool(1, Start::Gone, settings(1, 8));
         let refused = pool.submit(bare(async { 1 }), Patience::None);

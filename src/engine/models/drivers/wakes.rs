@@ -11,7 +11,7 @@ fn a_woken_future_is_polled_again() {
         let task = spawn(&pool, event.clone());
         event.happen();
         assert_eq!(outcome(task), Some(1));
-        assert!(event.polls() <= 2, "nobody polls it who was not asked to");
+        assert!(event.polls() <= 2, "no driver polls it that was not asked to");
         drain(&pool);
         assert_eq!(ended(&pool), (1, 0));
     });
@@ -62,7 +62,7 @@ fn a_future_is_polled_by_one_driver_at_a_time() {
         turn_until_it_leaves(second);
         waker.join().unwrap();
         helper.join().unwrap();
-        assert!(one.polls() + two.polls() <= 4, "nobody polls it who was not asked to");
+        assert!(one.polls() + two.polls() <= 4, "no driver polls it that was not asked to");
         assert_eq!((ended(&pool), drops.count()), ((1, 0), 1));
     });
 }
@@ -187,7 +187,7 @@ fn a_future_is_not_held_back_by_a_long_poll_of_another() {
 }
 
 #[test]
-fn whoever_helps_calls_the_next() {
+fn a_driver_that_helps_calls_the_next() {
     explore_up_to(1, || {
         let pool = pool(3, Start::ByHand, settings(3, 8));
         let drivers: [_; 3] = drivers(&pool);

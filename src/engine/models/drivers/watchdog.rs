@@ -29,7 +29,7 @@ fn end(pool: &Pool, runtime: Vec<thread::JoinHandle<()>>) {
 }
 
 #[test]
-fn whoever_is_up_serves_every_run_queue() {
+fn a_driver_that_is_up_serves_every_run_queue() {
     explore_up_to(2, || {
         let (pool, drivers, events) = one_of_two(Waker::noop());
         let runtime =
@@ -66,7 +66,7 @@ fn of_two_that_step_back_at_once_one_goes_on() {
 }
 
 #[test]
-fn everybody_helps_when_the_one_is_stuck() {
+fn all_drivers_help_when_the_one_is_stuck() {
     explore(|| {
         let (executor, event) = (Executor::new(2), Event::default());
         let alarm = Arc::new(Alarm::default());

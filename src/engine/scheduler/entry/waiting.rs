@@ -53,7 +53,7 @@ impl<'a, W: Work> AtGate<'a, W> {
                 return Poll::Ready(Ok(Place::Now(scheduler)));
             }
             drop(scheduler);
-            // To clone a waker is somebody else's code, so it is done without the lock.
+            // To clone a waker calls a user's code, so it is done without the lock.
             let waiter = Waiter::future(context.waker());
             return match engine.ask(engine.lock(), None, Patience::Future, || waiter) {
                 Ok(Asked::Entered(scheduler, _)) => Poll::Ready(Ok(Place::Now(scheduler))),

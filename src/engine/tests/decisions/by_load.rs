@@ -15,7 +15,7 @@ fn workers_are_started_a_step_at_a_time() {
     assert!(matches!(next, Order::Drive(0, _)));
     let started: Vec<_> = (0..12).map(|job| trial.submit(job)).collect();
     assert_eq!(started, [0, 0, 0, 2, 0, 2, 0, 1, 0, 0, 0, 0], "up to the capacity");
-    assert!(trial.scheduler.worker_table.quiet, "and then nobody looks any more");
+    assert!(trial.scheduler.worker_table.quiet, "and then no worker looks any more");
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn a_step_ends_at_the_capacity() {
 }
 
 #[test]
-fn nobody_is_started_while_a_worker_is_idle() {
+fn no_worker_is_started_while_another_is_idle() {
     let mut trial = Trial::by_load(5, 0);
     let me = trial.scheduler.worker_table.add(WorkerState::Called);
     trial.scheduler.worker_table.introduce(me, this_thread());
@@ -119,7 +119,7 @@ fn nobody_is_started_while_a_worker_is_idle() {
 }
 
 #[test]
-fn a_load_on_the_mark_lets_nobody_go() {
+fn a_load_on_the_mark_lets_no_worker_go() {
     let mut trial = Trial::by_load(3, 0);
     (0..3).for_each(|job| trial.scheduler.queue.push(job));
     let (me, next) = trial.arrive();

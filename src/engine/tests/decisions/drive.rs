@@ -100,12 +100,12 @@ fn a_driver_stands_by_unless_it_may_have_been_called() {
     assert!(stands_by(WorkerState::Engaged, 1, false), "the other one takes the task");
     assert!(stands_by(WorkerState::Called, 1, false));
     assert!(stands_by(WorkerState::Leaving, 0, false), "there is nothing to take");
-    assert!(!stands_by(WorkerState::Leaving, 1, false), "nobody else would");
+    assert!(!stands_by(WorkerState::Leaving, 1, false), "no other driver would");
     assert!(!stands_by(WorkerState::Engaged, 0, true), "it may have to leave");
 }
 
 #[test]
-fn nobody_is_called_while_one_driver_is_enough_and_at_work() {
+fn no_driver_is_called_while_one_is_enough_and_at_work() {
     let called = |one_drives, other| {
         let mut trial = drivers(2, 2);
         trial.scheduler.one_drives = one_drives;
@@ -115,7 +115,7 @@ fn nobody_is_called_while_one_driver_is_enough_and_at_work() {
     };
     assert_eq!(called(true, WorkerState::Engaged), 0);
     assert_eq!(called(false, WorkerState::Engaged), 1, "it may be stuck");
-    assert_eq!(called(true, WorkerState::Leaving), 1, "nobody else is there");
+    assert_eq!(called(true, WorkerState::Leaving), 1, "no other driver is there");
 }
 
 /// Has tasks run and end until so many places are free.

@@ -44,7 +44,7 @@ fn a_thread_that_is_about_to_park_takes_any_place_there_is() {
 }
 
 #[test]
-fn workers_hurry_while_somebody_waits() {
+fn workers_hurry_while_a_submitter_waits() {
     let mut trial = trial();
     trial.scheduler.heed_waiters();
     assert!(!trial.fast_path.hurry());

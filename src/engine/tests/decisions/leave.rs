@@ -82,7 +82,7 @@ fn a_leaving_worker_is_called_back_up_to_the_capacity() {
 }
 
 #[test]
-fn a_leaving_worker_that_nobody_needs_goes() {
+fn a_leaving_worker_that_is_not_needed_goes() {
     let (mut trial, me) = leaver(3, 0);
     assert!(!trial.scheduler.calls_back(me), "it may be the last one");
     let (mut trial, me) = leaver(3, 1);
