@@ -220,6 +220,8 @@
 
 mod pool; // closures on threads
 mod permit; // .. in a place that is held for them
+mod admission; // the verbs that hold places, of every pool
+mod cancel_token; // .. called off by another thread
 mod builder; // .. and every setting
 mod growth; // .. of them: how many workers there are
 mod handle; // .. and their results
@@ -246,6 +248,7 @@ pub use async_pool::{
 };
 pub use batch::Batch;
 pub use builder::{Builder, OnThreads, WhenFull, Workers};
+pub use cancel_token::CancelToken;
 pub use control::Control;
 pub use error::{
     AcquireError, BuildError, CallError, Error, ForEachError, JoinError, NoSuchShard,

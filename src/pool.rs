@@ -46,7 +46,7 @@ pub(crate) use self::closures::{Closures, Spawned};
 #[doc(alias = "ThreadPool")]
 pub struct Pool {
     /// What all clones share; dropped with the last of them, while workers may go on.
-    shared: Arc<Started<Closures>>,
+    pub(crate) shared: Arc<Started<Closures>>,
 }
 
 impl Pool {

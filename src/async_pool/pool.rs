@@ -6,6 +6,8 @@ use std::ops::Deref;
 use std::panic::Location;
 use std::sync::Arc;
 
+use tokio::runtime::Handle;
+
 use super::build::IN_FLIGHT;
 use super::futures::{Futures, Job, handle, pack, refuse};
 use crate::builder::{Builder, Started, WhenFull};
@@ -296,6 +298,11 @@ impl AsyncPool {
         let task_state = pack(self.engine(), future, Location::caller());
         let entered = self.engine().submit(Job::spawned(&task_state), Patience::None);
         handle(task_state, entered)
+    }
+
+    /// The runtime whose timers limit a wait.
+    pub(crate) fn timers(&self) -> Option<Handle> {
+        self.engine().work().ground().timers()
     }
 
     pub(super) async fn enter(&self, job: Job) -> Result<(), (Job, Refused)> {

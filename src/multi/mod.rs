@@ -3,6 +3,7 @@
 mod balance; // which shard a task goes to
 mod ends; // figures, size and ends of all shards together
 mod give; // .. and how it gets there, or to another one
+mod hold; // .. or how a place is held for it
 #[cfg(feature = "tokio")]
 mod give_async; // .. if it is a future
 #[cfg(feature = "tokio")]

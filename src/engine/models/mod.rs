@@ -380,13 +380,13 @@ fn a_time_out_and_a_grant_exclude_each_other() {
         let (engine, _) = engine(settings(1, 0));
         let held = engine.admit(WAIT).unwrap();
         let other = Arc::clone(&engine);
-        let waiter = thread::spawn(move || match other.admit(Patience::Until(Some(now()))) {
+        let waiter = thread::spawn(move || match other.admit(1, Patience::Until(Some(now()))) {
             Ok(held) => drop(held),
             Err(refused) => assert_eq!(refused, Refused::TimedOut),
         });
         drop(held);
         waiter.join().unwrap();
-        assert!(engine.admit(Patience::None).is_ok(), "the place is free again");
+        assert!(engine.admit(1, Patience::None).is_ok(), "the place is free again");
         assert_eq!(engine.stats().waiting, 0);
         drain(&engine);
     });
@@ -399,7 +399,7 @@ fn a_dropped_future_gives_its_place_back() {
         let held = engine.admit(WAIT).unwrap();
         let other = Arc::clone(&engine);
         let waiter = thread::spawn(move || {
-            let mut future = pin!(other.admit_async());
+            let mut future = pin!(other.admit_async(1));
             let mut context = Context::from_waker(Waker::noop());
             for _ in 0..2 {
                 if let Poll::Ready(held) = future.as_mut().poll(&mut context) {
@@ -410,7 +410,7 @@ fn a_dropped_future_gives_its_place_back() {
         });
         drop(held);
         waiter.join().unwrap();
-        assert!(engine.admit(Patience::None).is_ok(), "the place is free again");
+        assert!(engine.admit(1, Patience::None).is_ok(), "the place is free again");
         drain(&engine);
     });
 }
@@ -423,7 +423,7 @@ fn a_waiting_future_is_woken() {
         let waiter = thread::spawn(move || {
             loom::future::block_on(async {
                 // Another task polls it once, as when a future moves from task to task.
-                let mut future = pin!(other.admit_async());
+                let mut future = pin!(other.admit_async(1));
                 let mut elsewhere = Context::from_waker(Waker::noop());
                 let held = match future.as_mut().poll(&mut elsewhere) {
                     Poll::Ready(held) => held,

@@ -103,13 +103,8 @@ impl<W: Work> Engine<W> {
         }
     }
 
-    /// Holds a place, now or after a wait.
-    pub(crate) fn admit(self: &Arc<Self>, patience: Patience) -> Result<Held<'_, W>, Refused> {
-        self.admit_many(1, patience)
-    }
-
     /// Holds a place, now or after a wait, and with it others that are free, up to `most` together.
-    pub(crate) fn admit_many(
+    pub(crate) fn admit(
         self: &Arc<Self>,
         most: usize,
         patience: Patience,

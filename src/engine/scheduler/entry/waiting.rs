@@ -13,13 +13,8 @@ use crate::engine::{Engine, Work};
 use crate::error::Refused;
 
 impl<W: Work> Engine<W> {
-    /// Holds a place as soon as there is one.
-    pub(crate) fn admit_async(self: &Arc<Self>) -> Admit<'_, W> {
-        self.admit_many_async(1)
-    }
-
     /// Holds a place as soon as there is one, and with it others that are free, up to `most` together.
-    pub(crate) fn admit_many_async(self: &Arc<Self>, most: usize) -> Admit<'_, W> {
+    pub(crate) fn admit_async(self: &Arc<Self>, most: usize) -> Admit<'_, W> {
         Admit { gate: AtGate { engine: self, waiter: None }, most }
     }
 
