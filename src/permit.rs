@@ -45,7 +45,7 @@ impl<'a> Permit<'a> {
     where
         F: FnOnce() + Send + 'static,
     {
-        self.held.put(Task::new(task).from_line(origin));
+        self.held.put(Task::new(task).with_origin(origin));
     }
 
     /// The same permit, without the borrow of the pool: it can be sent to a thread, moved into a task or kept in a

@@ -121,9 +121,10 @@ impl<T: Send + 'static, R: Send + 'static> AsyncFnPool<T, R> {
     pub fn submit(
         &self,
         argument: T,
-    ) -> impl Future<Output = Result<(), SubmitError<T>>> + Send + use<'_, T, R> {
+    ) -> impl Future<Output = Result<(), SubmitError<T>>> + Send + use<T, R> {
         let job = Job::Bare(argument, Location::caller());
-        async move { give_back(self.enter(job).await) }
+        let pool = self.clone();
+        async move { give_back(pool.enter(job).await) }
     }
 
     /// Hands an argument over if there is a place for it now.
@@ -202,7 +203,7 @@ impl<T: Send + 'static, R: Send + 'static> AsyncFnPool<T, R> {
     pub fn spawn(
         &self,
         argument: T,
-    ) -> impl Future<Output = Result<JoinHandle<R>, SubmitError<T>>> + Send + use<'_, T, R> {
+    ) -> impl Future<Output = Result<JoinHandle<R>, SubmitError<T>>> + Send + use<T, R> {
         self.spawn_from(argument, Location::caller())
     }
 
@@ -210,11 +211,12 @@ impl<T: Send + 'static, R: Send + 'static> AsyncFnPool<T, R> {
         &self,
         argument: T,
         origin: Origin,
-    ) -> impl Future<Output = Result<JoinHandle<R>, SubmitError<T>>> + Send + use<'_, T, R> {
+    ) -> impl Future<Output = Result<JoinHandle<R>, SubmitError<T>>> + Send + use<T, R> {
         let task_state = TaskState::new(self.engine(), argument, origin);
+        let pool = self.clone();
         async move {
             let job = Job::Spawned(QueueEntry::new(&task_state));
-            handle(task_state, self.enter(job).await)
+            handle(task_state, pool.enter(job).await)
         }
     }
 
@@ -264,7 +266,7 @@ impl<T: Send + 'static, R: Send + 'static> AsyncFnPool<T, R> {
     pub fn call(
         &self,
         argument: T,
-    ) -> impl Future<Output = Result<R, CallError<T>>> + Send + use<'_, T, R> {
+    ) -> impl Future<Output = Result<R, CallError<T>>> + Send + use<T, R> {
         let spawned = self.spawn(argument);
         async move {
             let handle = spawned.await.map_err(CallError::Refused)?;

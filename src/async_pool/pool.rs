@@ -165,12 +165,13 @@ impl AsyncPool {
     pub fn submit<F>(
         &self,
         future: F,
-    ) -> impl Future<Output = Result<(), SubmitError<F>>> + Send + use<'_, F>
+    ) -> impl Future<Output = Result<(), SubmitError<F>>> + Send + use<F>
     where
         F: Future<Output = ()> + Send + 'static,
     {
         let job = self.engine().work().job(future, Location::caller());
-        async move { self.enter(job).await.map_err(refuse) }
+        let pool = self.clone();
+        async move { pool.enter(job).await.map_err(refuse) }
     }
 
     /// Hands a future over if there is a place for it now.
@@ -261,14 +262,15 @@ impl AsyncPool {
     pub fn spawn<F>(
         &self,
         future: F,
-    ) -> impl Future<Output = Result<JoinHandle<F::Output>, SubmitError<F>>> + Send + use<'_, F>
+    ) -> impl Future<Output = Result<JoinHandle<F::Output>, SubmitError<F>>> + Send + use<F>
     where
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
         let task_state = pack(self.engine(), future, Location::caller());
+        let pool = self.clone();
         async move {
-            let entered = self.enter(Job::spawned(&task_state)).await;
+            let entered = pool.enter(Job::spawned(&task_state)).await;
             handle(task_state, entered)
         }
     }

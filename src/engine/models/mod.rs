@@ -27,6 +27,7 @@ mod drivers;
 mod growth;
 mod handles;
 mod lend;
+mod permits;
 
 /// What the tasks of a model do: they count themselves, and how many run at once. The job
 /// [`BLOCKS`] waits until a thread calls [`Count::release`], which the job [`RELEASES`] does.
@@ -349,7 +350,7 @@ fn close_refuses_or_runs() {
 fn close_sends_waiting_submitters_away() {
     explore(|| {
         let (engine, count) = engine(settings(1, 0));
-        let held = engine.admit(WAIT).unwrap();
+        let held = engine.admit(1, WAIT).unwrap();
         let other = Arc::clone(&engine);
         let submitter = thread::spawn(move || other.submit(1, WAIT));
         engine.close();
@@ -364,7 +365,7 @@ fn close_sends_waiting_submitters_away() {
 fn a_dropped_permit_goes_to_the_next() {
     explore(|| {
         let (engine, count) = engine(settings(1, 0));
-        let held = engine.admit(WAIT).unwrap();
+        let held = engine.admit(1, WAIT).unwrap();
         let other = Arc::clone(&engine);
         let submitter = thread::spawn(move || other.submit(1, WAIT).unwrap());
         drop(held);
@@ -378,7 +379,7 @@ fn a_dropped_permit_goes_to_the_next() {
 fn a_time_out_and_a_grant_exclude_each_other() {
     explore(|| {
         let (engine, _) = engine(settings(1, 0));
-        let held = engine.admit(WAIT).unwrap();
+        let held = engine.admit(1, WAIT).unwrap();
         let other = Arc::clone(&engine);
         let waiter = thread::spawn(move || match other.admit(1, Patience::Until(Some(now()))) {
             Ok(held) => drop(held),
@@ -396,7 +397,7 @@ fn a_time_out_and_a_grant_exclude_each_other() {
 fn a_dropped_future_gives_its_place_back() {
     explore(|| {
         let (engine, _) = engine(settings(1, 0));
-        let held = engine.admit(WAIT).unwrap();
+        let held = engine.admit(1, WAIT).unwrap();
         let other = Arc::clone(&engine);
         let waiter = thread::spawn(move || {
             let mut future = pin!(other.admit_async(1));
@@ -456,7 +457,7 @@ fn the_end_is_told_to_futures() {
 fn a_larger_capacity_lets_submitters_in() {
     explore(|| {
         let (engine, count) = engine(settings(1, 0));
-        let held = engine.admit(WAIT).unwrap();
+        let held = engine.admit(1, WAIT).unwrap();
         let other = Arc::clone(&engine);
         let submitter = thread::spawn(move || other.submit(1, WAIT).unwrap());
         engine.resize(2);
@@ -499,7 +500,7 @@ fn a_smaller_capacity_is_kept() {
 fn the_last_worker_goes_when_no_permit_relies_on_it() {
     explore(|| {
         let (engine, _) = engine(settings(2, 8));
-        let held = engine.admit(WAIT).unwrap();
+        let held = engine.admit(1, WAIT).unwrap();
         let other = Arc::clone(&engine);
         let starter = thread::spawn(move || other.prestart(2).unwrap());
         engine.close();
@@ -513,7 +514,7 @@ fn the_last_worker_goes_when_no_permit_relies_on_it() {
 fn a_permit_outlives_close() {
     explore(|| {
         let (engine, count) = engine(settings(1, 0));
-        let held = engine.admit(WAIT).unwrap();
+        let held = engine.admit(1, WAIT).unwrap();
         let other = Arc::clone(&engine);
         let closer = thread::spawn(move || drain(&other));
         held.put(1);

@@ -283,6 +283,14 @@ mod tests {
         assert_eq!(scheduler.places(), 1);
         assert_eq!(scheduler.admission(), Admission::Full);
         assert!(!scheduler.is_clear());
+        assert_eq!(scheduler.hold_free_places(1), 0);
+    }
+
+    #[test]
+    fn as_many_places_are_held_at_once_as_are_free() {
+        let mut scheduler = scheduler();
+        assert_eq!((scheduler.hold_free_places(4), scheduler.gate.permits()), (4, 4));
+        assert_eq!((scheduler.hold_free_places(9), scheduler.hold_free_places(9)), (5, 0));
     }
 
     #[test]

@@ -46,7 +46,7 @@ impl Task {
     }
 
     /// The same task, as submitted by this line of code.
-    pub(crate) fn from_line(mut self, origin: &'static Location<'static>) -> Self {
+    pub(crate) fn with_origin(mut self, origin: &'static Location<'static>) -> Self {
         self.origin = origin;
         self
     }
