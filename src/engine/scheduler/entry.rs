@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::engine::scheduler::core::{Actions, Scheduler};
-use crate::engine::scheduler::gate::Admission;
+use crate::engine::scheduler::gate::{Admission, DOZE};
 use crate::engine::sync::{MutexGuard, thread};
 use crate::engine::task::current::unheard;
 use crate::engine::task::run::{Counts, contain};
-use crate::engine::wait::{Verdict, Waiter, park_until};
+use crate::engine::wait::{Verdict, WaitMode, Waiter, park_until};
 use crate::engine::{Engine, NoStart, ThreadWork, Work};
 use crate::error::Refused;
 
@@ -224,7 +224,7 @@ impl<W: Work> Engine<W> {
         };
         let verdict = match waiter.look() {
             Some(verdict) => verdict,
-            None => self.park_at_gate(waiter, deadline)?,
+            None => self.rest_at_gate(waiter, deadline)?,
         };
         match verdict {
             Verdict::Granted => Ok(()),
@@ -235,17 +235,22 @@ impl<W: Work> Engine<W> {
         }
     }
 
-    fn park_at_gate(
+    fn rest_at_gate(
         self: &Arc<Self>,
         waiter: &Arc<Waiter>,
         deadline: Option<Instant>,
     ) -> Result<Verdict, Back<W::Job>> {
-        self.decide(|scheduler, actions| scheduler.park_at_gate(waiter, actions));
+        let mut wait_mode = WaitMode::Looking;
         loop {
+            if wait_mode != WaitMode::Parked {
+                wait_mode =
+                    self.decide(|scheduler, actions| scheduler.rest_at_gate(waiter, actions));
+            }
             if let Some(verdict) = waiter.verdict() {
                 return Ok(verdict);
             }
-            if !park_until(deadline, None) {
+            let rest = (wait_mode == WaitMode::Dozing).then_some(DOZE);
+            if !park_until(deadline, rest) {
                 return self.give_up(waiter);
             }
         }

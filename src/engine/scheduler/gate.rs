@@ -6,10 +6,15 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::engine::scheduler::core::{Actions, Scheduler};
 use crate::engine::wait::{Verdict, WaitMode, Waiter};
 use crate::engine::wait_list::{Key, WaitList};
+
+/// How long a submitter lets places gather before it relies on each one. To wake it costs about seven
+/// microseconds, so one that is woken by the clock alone loses less than half a per cent of its time.
+pub(crate) const DOZE: Duration = Duration::from_millis(2);
 
 /// The part of the gate that lives under the lock.
 ///
@@ -118,6 +123,8 @@ impl<J> Scheduler<J> {
         waiter: &Arc<Waiter>,
         actions: &mut Actions,
     ) -> Result<Verdict, Option<J>> {
+        // A place that was left to gather with others is a place.
+        self.grant(1, actions);
         if let Some(verdict) = waiter.verdict() {
             return Ok(verdict);
         }
@@ -132,13 +139,21 @@ impl<J> Scheduler<J> {
         self.gate.dismissed.remove(&waiter.key())
     }
 
-    /// A waiting thread has looked for long enough, and parks unless there is a place now.
-    pub(crate) fn park_at_gate(&mut self, waiter: &Arc<Waiter>, actions: &mut Actions) {
-        waiter.set_wait_mode(WaitMode::Parked);
+    /// A waiting thread has looked for long enough, and rests unless there is a place now. How it is
+    /// to rest: the first time for a while, in which places gather, then until it is woken.
+    pub(crate) fn rest_at_gate(&mut self, waiter: &Arc<Waiter>, actions: &mut Actions) -> WaitMode {
+        // Where only so many may wait, each place counts. In a model no time passes.
+        let may_doze = self.gate.waiters_limit == usize::MAX && !cfg!(loom);
+        let wait_mode = match waiter.wait_mode() {
+            WaitMode::Looking if may_doze => WaitMode::Dozing,
+            _ => WaitMode::Parked,
+        };
+        waiter.set_wait_mode(wait_mode);
         // First the seal, then the look: a place that gets free later is free at the lock.
         self.heed_waiters();
-        self.grant(actions);
+        self.grant(1, actions);
         self.heed_waiters();
+        wait_mode
     }
 
     /// Holds a place for a task to come.
@@ -167,14 +182,19 @@ impl<J> Scheduler<J> {
 
     /// Tells all waiters what they wait for, as far as it has come true.
     pub(crate) fn serve_waiters(&mut self, actions: &mut Actions) {
-        self.grant(actions);
+        let enough = match self.gate.first_wait_mode() {
+            Some(WaitMode::Dozing) => (self.limits.queue / 2).max(1),
+            _ => 1,
+        };
+        self.grant(enough, actions);
         self.tell_ends(actions);
         self.heed_waiters();
     }
 
-    /// Gives free places to the submitters that wait, in the order in which they came.
-    fn grant(&mut self, actions: &mut Actions) {
-        if self.gate.waiters.is_empty() {
+    /// Gives free places, if there are enough, to the submitters that wait, in the order in which they
+    /// came.
+    fn grant(&mut self, enough: usize, actions: &mut Actions) {
+        if self.gate.waiters.is_empty() || self.places() < enough {
             return;
         }
         for _ in 0..self.places() {
@@ -303,7 +323,7 @@ mod tests {
         assert!(!scheduler.may_wait(), "two may wait");
         scheduler.queue.pop();
         scheduler.queue.end();
-        scheduler.grant(&mut Actions::default());
+        scheduler.grant(1, &mut Actions::default());
         assert_eq!((first.verdict(), second.verdict()), (Some(Verdict::Granted), None));
         assert_eq!(
             (scheduler.places(), scheduler.queue.published()),
@@ -312,7 +332,7 @@ mod tests {
         );
         scheduler.queue.pop();
         scheduler.queue.end();
-        scheduler.grant(&mut Actions::default());
+        scheduler.grant(1, &mut Actions::default());
         assert_eq!(second.verdict(), Some(Verdict::Granted));
         assert_eq!((scheduler.places(), scheduler.gate.permits()), (0, 1), "the place is held");
     }

@@ -1,11 +1,11 @@
-//! The gate: who looks or parks there, and how much attention those who wait get.
+//! The gate: how submitters wait there, and how much attention those who wait get.
 
 use std::sync::Arc;
 
 use super::Trial;
 use crate::engine::scheduler::core::{Actions, Phase};
 use crate::engine::scheduler::worker_table::WorkerState;
-use crate::engine::wait::{WaitMode, Waiter};
+use crate::engine::wait::{Verdict, WaitMode, Waiter};
 
 /// A scheduler of one worker that is here, and a queue of 80.
 fn trial() -> Trial {
@@ -23,29 +23,73 @@ fn a_parked_submitter_has_the_attention_of_the_workers() {
         trial.scheduler.queue_up(waiter, None);
         trial.scheduler.needs_attention()
     };
-    assert!(attention(WaitMode::Parked) && !attention(WaitMode::Looking));
+    assert!(attention(WaitMode::Parked));
+    assert!(!attention(WaitMode::Looking) && !attention(WaitMode::Dozing));
 }
 
 #[test]
-fn a_thread_that_is_about_to_park_takes_any_place_there_is() {
-    for free in [true, false] {
+fn a_submitter_dozes_first_and_then_parks() {
+    let (mut trial, waiter) = (trial(), Waiter::thread());
+    (0..81).for_each(|job| trial.scheduler.queue.push(job));
+    trial.scheduler.queue_up(Arc::clone(&waiter), None);
+    for wait_mode in [WaitMode::Dozing, WaitMode::Parked, WaitMode::Parked] {
+        let told = trial.scheduler.rest_at_gate(&waiter, &mut Actions::default());
+        assert_eq!((told, waiter.wait_mode()), (wait_mode, wait_mode));
+        assert_eq!(trial.scheduler.needs_attention(), wait_mode == WaitMode::Parked);
+    }
+    assert_eq!(waiter.verdict(), None, "there is no place");
+}
+
+#[test]
+fn a_thread_that_is_about_to_rest_takes_any_place_there_is() {
+    for wait_mode in [WaitMode::Dozing, WaitMode::Parked] {
         let (mut trial, waiter) = (trial(), Waiter::thread());
         (0..81).for_each(|job| trial.scheduler.queue.push(job));
         trial.scheduler.queue_up(Arc::clone(&waiter), None);
-        if free {
-            trial.scheduler.queue.pop();
-            trial.scheduler.queue.end();
+        if wait_mode == WaitMode::Parked {
+            waiter.set_wait_mode(WaitMode::Dozing);
         }
-        trial.scheduler.park_at_gate(&waiter, &mut Actions::default());
-        assert_eq!(waiter.wait_mode(), WaitMode::Parked);
-        assert_eq!(waiter.verdict().is_some(), free);
-        assert_eq!(trial.scheduler.needs_attention(), !free);
+        trial.scheduler.queue.pop();
+        trial.scheduler.queue.end();
+        let told = trial.scheduler.rest_at_gate(&waiter, &mut Actions::default());
+        assert_eq!((told, waiter.verdict()), (wait_mode, Some(Verdict::Granted)));
+        assert!(!trial.scheduler.needs_attention());
     }
+}
+
+#[test]
+fn a_dozing_submitter_enters_when_half_of_the_queue_is_free() {
+    let (mut trial, waiter) = (trial(), Waiter::thread());
+    (0..81).for_each(|job| trial.scheduler.queue.push(job));
+    trial.scheduler.queue_up(Arc::clone(&waiter), None);
+    let _ = trial.scheduler.rest_at_gate(&waiter, &mut Actions::default());
+    for ended in 1..=40 {
+        assert_eq!(waiter.verdict(), None, "{} places are not enough", ended - 1);
+        trial.scheduler.queue.pop();
+        trial.scheduler.queue.end();
+        trial.scheduler.serve_waiters(&mut Actions::default());
+    }
+    assert_eq!(waiter.verdict(), Some(Verdict::Granted));
+}
+
+#[test]
+fn a_submitter_whose_time_is_over_takes_a_place_that_was_left_to_gather() {
+    let (mut trial, waiter) = (trial(), Waiter::thread());
+    (0..81).for_each(|job| trial.scheduler.queue.push(job));
+    trial.scheduler.queue_up(Arc::clone(&waiter), None);
+    let _ = trial.scheduler.rest_at_gate(&waiter, &mut Actions::default());
+    trial.scheduler.queue.pop();
+    trial.scheduler.queue.end();
+    trial.scheduler.serve_waiters(&mut Actions::default());
+    assert_eq!(waiter.verdict(), None, "one place is not enough");
+    let withdrawn = trial.scheduler.withdraw(&waiter, &mut Actions::default());
+    assert_eq!(withdrawn, Ok(Verdict::Granted));
 }
 
 #[test]
 fn workers_hurry_while_a_submitter_waits() {
     let mut trial = trial();
+    (0..81).for_each(|job| trial.scheduler.queue.push(job));
     trial.scheduler.heed_waiters();
     assert!(!trial.fast_path.hurry());
     let waiter = Waiter::thread();
