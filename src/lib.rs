@@ -170,7 +170,7 @@
 //! # Ok::<(), formic::BuildError>(())
 //! ```
 //!
-//! **Wait for everything, and go on.** [`wait_idle`](Control::wait_idle) leaves the pool open.
+//! **Wait for everything, and go on.** [`wait_idle`](crate::Pool::wait_idle) leaves the pool open.
 //!
 //! **Shut down with a deadline.** What was accepted is run, and the threads are joined.
 //!

@@ -10,7 +10,7 @@ use crate::pool::{Closures, Spawned};
 
 /// A place in a pool, held for a task to come. Dropped, it goes to the next who waits.
 ///
-/// While a permit is out, the pool does not come to its end: [`Control::drain`](crate::Control::drain)
+/// While a permit is out, the pool does not come to its end: [`drain`](crate::Pool::drain)
 /// waits for it, and at least one worker stays.
 ///
 /// # Examples

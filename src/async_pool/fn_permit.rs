@@ -7,7 +7,7 @@ use super::calls::{Calls, Job};
 use crate::engine::{Held, QueueEntry, TaskState};
 use crate::handle::JoinHandle;
 
-/// A place in an [`AsyncFnPool`], held for an argument to come. Dropped, it gives the place back. While a permit is out,
+/// A place in an [`AsyncFnPool`](crate::AsyncFnPool), held for an argument to come. Dropped, it gives the place back. While a permit is out,
 /// the pool does not come to its end.
 ///
 /// # Examples

@@ -8,7 +8,7 @@ use super::futures::{Futures, Job, pack};
 use crate::engine::Held;
 use crate::handle::JoinHandle;
 
-/// A place in an [`AsyncPool`], held for a future to come. Dropped, it gives the place back. While one is
+/// A place in an [`AsyncPool`](crate::AsyncPool), held for a future to come. Dropped, it gives the place back. While one is
 /// out, the pool does not come to its end.
 ///
 /// # Examples

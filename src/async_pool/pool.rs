@@ -79,7 +79,7 @@ use crate::handle::JoinHandle;
 /// [`Cancelled`](crate::JoinError::Cancelled), and the pool is closed.
 ///
 /// A pool with threads of its own needs no runtime. Outside of one it is used by `blocking_submit`,
-/// [`join`](JoinHandle::join) and the calls of [`Control`] that block, such as `Control::drain(&pool)`.
+/// [`join`](JoinHandle::join) and the calls of [`Control`] that block, such as `pool.blocking_drain()`.
 #[derive(Clone)]
 #[doc(alias = "ants")]
 #[doc(alias = "goroutine")]

@@ -29,7 +29,7 @@ pub enum Refused {
     /// [`queue`](crate::Builder::queue) has more of them.
     #[doc(alias = "ErrPoolOverload")]
     Full,
-    /// The pool is closed. After a [`drain`](crate::Control::drain), [`reopen`](crate::Control::reopen) opens it
+    /// The pool is closed. After a [`drain`](crate::Pool::drain), [`reopen`](crate::Control::reopen) opens it
     /// again.
     #[doc(alias = "ErrPoolClosed")]
     Closed,

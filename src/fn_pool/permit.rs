@@ -7,7 +7,7 @@ use super::calls::{Calls, Job};
 use crate::engine::{Held, QueueEntry, TaskState};
 use crate::handle::JoinHandle;
 
-/// A place in an [`FnPool`], held for an argument to come. Dropped, it gives the place back. While a permit is out, the
+/// A place in an [`FnPool`](crate::FnPool), held for an argument to come. Dropped, it gives the place back. While a permit is out, the
 /// pool does not come to its end.
 ///
 /// # Examples

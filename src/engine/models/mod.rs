@@ -362,20 +362,6 @@ fn close_sends_waiting_submitters_away() {
 }
 
 #[test]
-fn a_dropped_permit_goes_to_the_next() {
-    explore(|| {
-        let (engine, count) = engine(settings(1, 0));
-        let held = engine.admit(1, WAIT).unwrap();
-        let other = Arc::clone(&engine);
-        let submitter = thread::spawn(move || other.submit(1, WAIT).unwrap());
-        drop(held);
-        submitter.join().unwrap();
-        drain(&engine);
-        assert_eq!(count.ran.load(Ordering::SeqCst), 1);
-    });
-}
-
-#[test]
 fn a_time_out_and_a_grant_exclude_each_other() {
     explore(|| {
         let (engine, _) = engine(settings(1, 0));

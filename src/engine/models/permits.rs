@@ -17,6 +17,20 @@ fn taken(engine: &Arc<Engine<Arc<Count>>>) -> usize {
 }
 
 #[test]
+fn a_dropped_permit_goes_to_the_next() {
+    explore(|| {
+        let (engine, count) = engine(settings(1, 0));
+        let held = engine.admit(1, WAIT).unwrap();
+        let other = Arc::clone(&engine);
+        let submitter = thread::spawn(move || other.submit(1, WAIT).unwrap());
+        drop(held);
+        submitter.join().unwrap();
+        drain(&engine);
+        assert_eq!(count.ran.load(Ordering::SeqCst), 1);
+    });
+}
+
+#[test]
 fn permits_taken_at_once_and_submitters_share_the_places() {
     explore(|| {
         let (engine, count) = engine(settings(1, 2));
