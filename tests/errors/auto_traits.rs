@@ -59,6 +59,8 @@ types! {
     Multi<FnPool<Worst, Worst>>,
     Control,
     Permit<'static>,
+    formic::OwnedFnPermit<Worst, Worst>,
+    formic::CancelToken,
     JoinHandle<Worst>,
     Batch<Worst>,
     Builder<Pool>,
