@@ -159,6 +159,7 @@ mod futures {
         Multi<AsyncPool>,
         Multi<AsyncFnPool<Worst, Worst>>,
         AsyncPermit<'static>,
+        formic::OwnedAsyncFnPermit<Worst, Worst>,
         Builder<AsyncPool>,
         Builder<AsyncFnPool<Worst, Worst>>,
     }
