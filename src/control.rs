@@ -17,8 +17,12 @@ use crate::error::StillRunning;
 
 /// The figures, the size and the ends of a pool, whatever it runs. [`Pool`](crate::Pool),
 /// [`FnPool`](crate::FnPool) and the pools of futures dereference to it, so these are methods of every
-/// pool. A pool of futures has `wait_idle`, `drain` and `drain_timeout` of its own, which are futures. Those of
-/// `Control` block the thread: `Control::drain(&pool)`.
+/// pool.
+///
+/// **How a verb waits is told by its name, or by the kind of pool.** A name with `blocking_` blocks the thread and a
+/// name with `_async` is a future, on every pool. A plain name waits as its pool does: `drain` blocks on a pool of
+/// threads, and is a future on a pool of futures. `Control` stands for both kinds, so it has no plain verb that
+/// waits, and no method of a pool hides one of `Control` that has its name and another meaning.
 ///
 /// A clone watches and steers the same pool, and does not keep it open: when the last handle of the pool itself is
 /// dropped, the pool closes, [`is_closed`](Control::is_closed) says so, and [`reopen`](Control::reopen) is refused.

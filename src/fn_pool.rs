@@ -1,6 +1,7 @@
 //! `FnPool`: one function, many arguments.
 
 mod calls; // what its workers do
+mod permit; // a place that is held for an argument
 
 use std::fmt;
 use std::ops::Deref;
@@ -16,6 +17,7 @@ use crate::error::{CallError, Refused, SubmitError};
 use crate::handle::JoinHandle;
 
 pub(crate) use self::calls::{Calls, WorkerState};
+pub use self::permit::{FnPermit, OwnedFnPermit};
 
 /// A pool of worker threads that run one function with many arguments.
 ///
@@ -35,7 +37,7 @@ pub(crate) use self::calls::{Calls, WorkerState};
 #[doc(alias = "PoolWithFunc")]
 #[doc(alias = "tunny")]
 pub struct FnPool<T: Send + 'static, R: Send + 'static> {
-    shared: Arc<Started<Calls<T, R>>>,
+    pub(crate) shared: Arc<Started<Calls<T, R>>>,
 }
 
 impl<T: Send + 'static, R: Send + 'static> FnPool<T, R> {
@@ -326,43 +328,6 @@ impl<T: Send + 'static, R: Send + 'static> FnPool<T, R> {
         match task_state.take_back() {
             Some(argument) => Err(CallError::Refused(SubmitError::new(argument, Refused::Expired))),
             None => Err(CallError::TimedOut),
-        }
-    }
-
-    /// [`call`](FnPool::call) as a future, for any executor. It waits for a place whatever
-    /// [`Builder::when_full`] says. Dropped, the call is cancelled.
-    ///
-    /// # Errors
-    ///
-    /// As [`call`](FnPool::call).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # #[tokio::main]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let squares = formic::FnPool::new(2, |n: u64| n * n);
-    /// assert_eq!(squares.call_async(9).await?, 81);
-    /// # Ok(())
-    /// # }
-    /// ```
-    #[track_caller]
-    #[doc(alias = "ProcessCtx")]
-    pub fn call_async(
-        &self,
-        argument: T,
-    ) -> impl Future<Output = Result<R, CallError<T>>> + Send + use<'_, T, R> {
-        let origin = Location::caller();
-        async move {
-            let held = match self.engine().admit_async().await {
-                Ok(held) => held,
-                Err(refused) => {
-                    return Err(CallError::Refused(SubmitError::new(argument, refused)));
-                }
-            };
-            let task_state = TaskState::new(self.engine(), argument, origin);
-            held.put(Job::Spawned(QueueEntry::new(&task_state)));
-            Ok(JoinHandle::new(task_state).cancel_on_drop().await?)
         }
     }
 }

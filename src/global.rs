@@ -30,7 +30,7 @@ const AT_LEAST: usize = 64;
 /// off and queued ones are not run, as with every thread. To have them finished, end `main` with
 /// `formic::global().drain()`.
 ///
-/// **Its ends concern the whole program.** [`close`](crate::Control::close), [`drain`](crate::Control::drain)
+/// **Its ends concern the whole program.** [`close`](crate::Control::close), [`drain`](crate::Pool::drain)
 /// and [`discard`](crate::Control::discard) act for the whole process; they are for `main`. A library
 /// leaves them alone, or has a pool of its own. [`reopen`](crate::Control::reopen) works, too.
 ///

@@ -170,7 +170,7 @@
 //! # Ok::<(), formic::BuildError>(())
 //! ```
 //!
-//! **Wait for everything, and go on.** [`wait_idle`](Control::wait_idle) leaves the pool open.
+//! **Wait for everything, and go on.** [`wait_idle`](crate::Pool::wait_idle) leaves the pool open.
 //!
 //! **Shut down with a deadline.** What was accepted is run, and the threads are joined.
 //!
@@ -220,6 +220,8 @@
 
 mod pool; // closures on threads
 mod permit; // .. in a place that is held for them
+mod admission; // the verbs that hold places, of every pool
+mod cancel_token; // .. called off by another thread
 mod builder; // .. and every setting
 mod growth; // .. of them: how many workers there are
 mod handle; // .. and their results
@@ -241,23 +243,25 @@ mod unwind; // what may be carried over a panic
 
 #[cfg(feature = "tokio")]
 pub use async_pool::{
-    AsyncFnPool, AsyncMap, AsyncPermit, AsyncPool, FromStream, OnTokio, Source, from_stream,
+    AsyncFnPermit, AsyncFnPool, AsyncMap, AsyncPermit, AsyncPool, FromStream, OnTokio,
+    OwnedAsyncFnPermit, OwnedAsyncPermit, Source, from_stream,
 };
 pub use batch::Batch;
 pub use builder::{Builder, OnThreads, WhenFull, Workers};
+pub use cancel_token::CancelToken;
 pub use control::Control;
 pub use error::{
     AcquireError, BuildError, CallError, Error, ForEachError, JoinError, NoSuchShard,
     PanicLocation, PrestartError, Refused, ReopenError, ResizeError, ShardErrors, StillRunning,
     SubmitError, TaskError, TaskPanic,
 };
-pub use fn_pool::FnPool;
+pub use fn_pool::{FnPermit, FnPool, OwnedFnPermit};
 pub use global::{global, spawn, submit};
 pub use growth::Growth;
 pub use handle::{JoinHandle, is_cancelled};
 pub use map::{Map, ScopedMap, Unordered};
 pub use multi::{Balance, Multi, Shard};
-pub use permit::Permit;
+pub use permit::{OwnedPermit, Permit};
 pub use pool::Pool;
 pub use scope::{Scope, ScopedHandle};
 pub use semaphore::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};

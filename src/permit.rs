@@ -2,112 +2,15 @@
 
 use std::fmt;
 use std::panic::Location;
-use std::time::Duration;
 
-use crate::control::deadline;
 use crate::engine::task::closure::Task;
-use crate::engine::{Held, Patience, QueueEntry, TaskState};
-use crate::error::Refused;
+use crate::engine::{Held, QueueEntry, TaskState};
 use crate::handle::JoinHandle;
-use crate::pool::{Closures, Pool, Spawned};
-
-impl Pool {
-    /// Waits for a place and holds it, so that the task to be submitted can be made afterwards.
-    /// Waits whatever [`Builder::when_full`](crate::Builder::when_full) says; a task of the same pool
-    /// gets its permit at once.
-    ///
-    /// # Errors
-    ///
-    /// [`Refused`]: `Closed`, `NoWorker`, or `Full` if as many submitters wait as may wait.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let pool = formic::Pool::new(2);
-    /// let permit = pool.admit()?;
-    /// let work = vec![1, 2, 3]; // fetched only now that there is a place for it
-    /// permit.submit(move || assert_eq!(work.len(), 3));
-    /// # pool.drain()?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[doc(alias = "reserve")]
-    #[doc(alias = "acquire")]
-    pub fn admit(&self) -> Result<Permit<'_>, Refused> {
-        self.admit_with(Patience::Until(None))
-    }
-
-    /// Holds a place if there is one now.
-    ///
-    /// # Errors
-    ///
-    /// `Full`, `Closed` or `NoWorker`.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use formic::{Pool, Refused};
-    /// let pool = Pool::builder().workers(1).queue(0).build()?;
-    /// let permit = pool.try_admit()?;
-    /// assert_eq!(pool.try_admit().unwrap_err(), Refused::Full);
-    /// drop(permit); // gives the place back
-    /// assert!(pool.try_admit().is_ok());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn try_admit(&self) -> Result<Permit<'_>, Refused> {
-        self.admit_with(Patience::None)
-    }
-
-    /// Waits for a place for up to `time`, and holds it.
-    ///
-    /// # Errors
-    ///
-    /// `TimedOut`, `Closed`, `NoWorker`, or `Full` if as many submitters wait as may wait.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use formic::{Pool, Refused};
-    /// # use std::time::Duration;
-    /// let pool = Pool::builder().workers(1).queue(0).build()?;
-    /// let permit = pool.admit()?;
-    /// let refused = pool.admit_timeout(Duration::from_millis(5)).unwrap_err();
-    /// assert_eq!(refused, Refused::TimedOut);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn admit_timeout(&self, time: Duration) -> Result<Permit<'_>, Refused> {
-        self.admit_with(Patience::Until(deadline(time)))
-    }
-
-    /// Waits for a place without blocking a thread, on any executor. Dropped while it waits, the
-    /// future gives up its turn, and a place it had been given goes to the next.
-    ///
-    /// # Errors
-    ///
-    /// As [`admit`](Pool::admit).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # #[tokio::main]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let pool = formic::Pool::new(2);
-    /// let permit = pool.admit_async().await?; // the executor is free meanwhile
-    /// assert_eq!(permit.spawn(|| 6 * 7).await?, 42);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub async fn admit_async(&self) -> Result<Permit<'_>, Refused> {
-        self.engine().admit_async().await.map(|held| Permit { held })
-    }
-
-    fn admit_with(&self, patience: Patience) -> Result<Permit<'_>, Refused> {
-        self.engine().admit(patience).map(|held| Permit { held })
-    }
-}
+use crate::pool::{Closures, Spawned};
 
 /// A place in a pool, held for a task to come. Dropped, it goes to the next who waits.
 ///
-/// While a permit is out, the pool does not come to its end: [`Control::drain`](crate::Control::drain)
+/// While a permit is out, the pool does not come to its end: [`drain`](crate::Pool::drain)
 /// waits for it, and at least one worker stays.
 ///
 /// # Examples
@@ -129,7 +32,40 @@ pub struct Permit<'a> {
     held: Held<'a, Closures>,
 }
 
-impl Permit<'_> {
+/// A [`Permit`] that borrows nothing; see [`Permit::into_owned`].
+pub type OwnedPermit = Permit<'static>;
+
+impl<'a> Permit<'a> {
+    pub(crate) fn new(held: Held<'a, Closures>) -> Self {
+        Permit { held }
+    }
+
+    /// As [`submit`](Permit::submit), for a caller that noted where the task was submitted.
+    pub(crate) fn submit_from<F>(self, task: F, origin: &'static Location<'static>)
+    where
+        F: FnOnce() + Send + 'static,
+    {
+        self.held.put(Task::new(task).with_origin(origin));
+    }
+
+    /// The same permit, without the borrow of the pool: it can be sent to a thread, moved into a task or kept in a
+    /// struct. It holds its place, and does not keep the pool open: when the last handle of the pool is dropped,
+    /// the pool closes, and the task of this permit still runs.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = formic::Pool::new(1);
+    /// let permit: formic::OwnedPermit = pool.admit()?.into_owned();
+    /// drop(pool);
+    /// let handle = std::thread::spawn(move || permit.spawn(|| 6 * 7)).join().unwrap();
+    /// assert_eq!(handle.join()?, 42);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn into_owned(self) -> OwnedPermit {
+        Permit { held: self.held.into_owned() }
+    }
+
     /// Runs a closure in this place. Cannot fail, even if the pool was closed meanwhile. Never waits.
     ///
     /// # Examples

@@ -1,6 +1,7 @@
 //! `Pool`: closures on threads.
 
 mod closures; // what its workers do
+mod ends; // waiting for its end, and that of an `FnPool`
 
 use std::fmt;
 use std::ops::Deref;
@@ -21,7 +22,7 @@ pub(crate) use self::closures::{Closures, Spawned};
 ///
 /// A clone is another handle to the same pool and costs next to nothing. When the last handle is
 /// dropped, the pool closes: what was accepted still runs, in the background, and the workers go
-/// when they are through. Use [`drain`](Control::drain) to wait for that.
+/// when they are through. Use [`drain`](Pool::drain) to wait for that.
 ///
 /// # Examples
 ///
@@ -46,7 +47,7 @@ pub(crate) use self::closures::{Closures, Spawned};
 #[doc(alias = "ThreadPool")]
 pub struct Pool {
     /// What all clones share; dropped with the last of them, while workers may go on.
-    shared: Arc<Started<Closures>>,
+    pub(crate) shared: Arc<Started<Closures>>,
 }
 
 impl Pool {

@@ -17,6 +17,7 @@ mod models;
 
 use self::queue::{Queue, Wake};
 use self::wait::Acquire;
+use crate::cancel_token::CancelToken;
 use crate::control::deadline;
 use crate::engine::contain;
 use crate::engine::sync::{Mutex, MutexGuard, lock};
@@ -181,6 +182,39 @@ impl Semaphore {
         time: Duration,
     ) -> Result<SemaphorePermit<'_>, AcquireError> {
         self.acquire_until(weight, deadline(time))
+    }
+
+    /// As [`acquire`](Semaphore::acquire), until `token` is cancelled, by any thread.
+    ///
+    /// # Errors
+    ///
+    /// [`Cancelled`](AcquireError::Cancelled), and those of [`acquire`](Semaphore::acquire).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::{AcquireError, CancelToken, Semaphore};
+    ///
+    /// let (semaphore, token) = (Semaphore::new(1), CancelToken::new());
+    /// let permit = semaphore.acquire(1)?;
+    /// std::thread::scope(|threads| {
+    ///     let waiting = threads.spawn(|| semaphore.acquire_unless(&token, 1).map(drop));
+    ///     while semaphore.waiting() < 1 {
+    ///         std::thread::yield_now();
+    ///     }
+    ///     token.cancel();
+    ///     assert_eq!(waiting.join().unwrap(), Err(AcquireError::Cancelled));
+    /// });
+    /// # drop(permit);
+    /// # Ok::<(), AcquireError>(())
+    /// ```
+    #[doc(alias = "Acquire")]
+    pub fn acquire_unless(
+        &self,
+        token: &CancelToken,
+        weight: usize,
+    ) -> Result<SemaphorePermit<'_>, AcquireError> {
+        token.block_on(Acquire::new(self, weight)).ok_or(AcquireError::Cancelled)?
     }
 
     /// As [`acquire`](Semaphore::acquire), without blocking a thread, on any executor. It stands in

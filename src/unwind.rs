@@ -17,11 +17,12 @@
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
 #[cfg(feature = "tokio")]
-use crate::async_pool::{AsyncFnPool, AsyncPermit, AsyncPool};
+use crate::async_pool::{AsyncFnPermit, AsyncFnPool, AsyncPermit, AsyncPool};
 use crate::batch::Batch;
 use crate::builder::Builder;
+use crate::cancel_token::CancelToken;
 use crate::control::Control;
-use crate::fn_pool::FnPool;
+use crate::fn_pool::{FnPermit, FnPool};
 use crate::handle::JoinHandle;
 use crate::permit::Permit;
 use crate::pool::Pool;
@@ -32,6 +33,10 @@ impl<T: Send + 'static, R: Send + 'static> UnwindSafe for FnPool<T, R> {}
 impl<T: Send + 'static, R: Send + 'static> RefUnwindSafe for FnPool<T, R> {}
 impl UnwindSafe for Permit<'_> {}
 impl RefUnwindSafe for Permit<'_> {}
+impl<T: Send + 'static, R: Send + 'static> UnwindSafe for FnPermit<'_, T, R> {}
+impl<T: Send + 'static, R: Send + 'static> RefUnwindSafe for FnPermit<'_, T, R> {}
+impl UnwindSafe for CancelToken {}
+impl RefUnwindSafe for CancelToken {}
 impl UnwindSafe for Control {}
 impl RefUnwindSafe for Control {}
 impl<T> UnwindSafe for JoinHandle<T> {}
@@ -49,6 +54,10 @@ impl RefUnwindSafe for AsyncPool {}
 impl<T: Send + 'static, R: Send + 'static> UnwindSafe for AsyncFnPool<T, R> {}
 #[cfg(feature = "tokio")]
 impl<T: Send + 'static, R: Send + 'static> RefUnwindSafe for AsyncFnPool<T, R> {}
+#[cfg(feature = "tokio")]
+impl<T: Send + 'static, R: Send + 'static> UnwindSafe for AsyncFnPermit<'_, T, R> {}
+#[cfg(feature = "tokio")]
+impl<T: Send + 'static, R: Send + 'static> RefUnwindSafe for AsyncFnPermit<'_, T, R> {}
 #[cfg(feature = "tokio")]
 impl UnwindSafe for AsyncPermit<'_> {}
 #[cfg(feature = "tokio")]

@@ -1,5 +1,6 @@
-//! Waiting for an end without blocking. [`Control`](crate::Control) has calls of the same names that block the
-//! thread, and are refused where they would block a runtime.
+//! Waiting for an end without blocking: the plain verbs of pools of futures are futures. The calls of
+//! [`Control`](crate::Control) whose names begin with `blocking_` block the thread, and are refused where they would
+//! block a runtime.
 
 use std::time::Duration;
 
@@ -65,8 +66,8 @@ macro_rules! ends {
         ///
         /// # Panics
         ///
-        /// Outside of a runtime, and if it has no timers (`enable_time`). There `Control::drain_timeout(&pool,
-        /// time)` blocks instead.
+        /// Outside of a runtime, and if it has no timers (`enable_time`). There
+        /// [`blocking_drain_timeout`](crate::Control::blocking_drain_timeout) blocks instead.
         ///
         /// # Examples
         ///

@@ -7,6 +7,8 @@ use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::runtime::Handle;
+
 use super::build::IN_FLIGHT;
 use super::calls::{Calls, Job, Origin, give_back, handle};
 use crate::builder::{Builder, Started, WhenFull};
@@ -88,7 +90,7 @@ impl<T: Send + 'static, R: Send + 'static> AsyncFnPool<T, R> {
         Builder::new().workers(IN_FLIGHT)
     }
 
-    fn engine(&self) -> &Arc<Engine<Calls<T, R>>> {
+    pub(super) fn engine(&self) -> &Arc<Engine<Calls<T, R>>> {
         &self.shared.engine
     }
 
@@ -119,9 +121,10 @@ impl<T: Send + 'static, R: Send + 'static> AsyncFnPool<T, R> {
     pub fn submit(
         &self,
         argument: T,
-    ) -> impl Future<Output = Result<(), SubmitError<T>>> + Send + use<'_, T, R> {
+    ) -> impl Future<Output = Result<(), SubmitError<T>>> + Send + use<T, R> {
         let job = Job::Bare(argument, Location::caller());
-        async move { give_back(self.enter(job).await) }
+        let pool = self.clone();
+        async move { give_back(pool.enter(job).await) }
     }
 
     /// Hands an argument over if there is a place for it now.
@@ -200,7 +203,7 @@ impl<T: Send + 'static, R: Send + 'static> AsyncFnPool<T, R> {
     pub fn spawn(
         &self,
         argument: T,
-    ) -> impl Future<Output = Result<JoinHandle<R>, SubmitError<T>>> + Send + use<'_, T, R> {
+    ) -> impl Future<Output = Result<JoinHandle<R>, SubmitError<T>>> + Send + use<T, R> {
         self.spawn_from(argument, Location::caller())
     }
 
@@ -208,11 +211,12 @@ impl<T: Send + 'static, R: Send + 'static> AsyncFnPool<T, R> {
         &self,
         argument: T,
         origin: Origin,
-    ) -> impl Future<Output = Result<JoinHandle<R>, SubmitError<T>>> + Send + use<'_, T, R> {
+    ) -> impl Future<Output = Result<JoinHandle<R>, SubmitError<T>>> + Send + use<T, R> {
         let task_state = TaskState::new(self.engine(), argument, origin);
+        let pool = self.clone();
         async move {
             let job = Job::Spawned(QueueEntry::new(&task_state));
-            handle(task_state, self.enter(job).await)
+            handle(task_state, pool.enter(job).await)
         }
     }
 
@@ -262,33 +266,23 @@ impl<T: Send + 'static, R: Send + 'static> AsyncFnPool<T, R> {
     pub fn call(
         &self,
         argument: T,
-    ) -> impl Future<Output = Result<R, CallError<T>>> + Send + use<'_, T, R> {
-        self.call_from(argument, Location::caller())
-    }
-
-    fn call_from(
-        &self,
-        argument: T,
-        origin: Origin,
-    ) -> impl Future<Output = Result<R, CallError<T>>> + Send + use<'_, T, R> {
-        let spawned = self.spawn_from(argument, origin);
+    ) -> impl Future<Output = Result<R, CallError<T>>> + Send + use<T, R> {
+        let spawned = self.spawn(argument);
         async move {
             let handle = spawned.await.map_err(CallError::Refused)?;
             Ok(handle.cancel_on_drop().await?)
         }
     }
 
-    /// As [`call`](AsyncFnPool::call), for up to `time`, also for the wait for a place.
+    /// As [`call_within`](AsyncFnPool::call_within), under the name that limits a call on every pool of one function.
     ///
     /// # Errors
     ///
-    /// [`CallError::TimedOut`] when the time is over: the call is cancelled. [`Refused::NoRuntime`] if the
-    /// pool has [threads of its own](Builder::own_threads) and this is not awaited in a runtime, whose timers
-    /// it needs then. Otherwise as [`call`](AsyncFnPool::call).
+    /// As [`call_within`](AsyncFnPool::call_within): an argument whose call has not started comes back.
     ///
     /// # Panics
     ///
-    /// If that runtime, or otherwise the pool's, has no timers (`enable_time`).
+    /// As [`call_within`](AsyncFnPool::call_within).
     ///
     /// # Examples
     ///
@@ -298,7 +292,7 @@ impl<T: Send + 'static, R: Send + 'static> AsyncFnPool<T, R> {
     /// # #[tokio::main]
     /// # async fn main() {
     /// let pool = formic::AsyncFnPool::new(2, |time| tokio::time::sleep(time));
-    /// let error = pool.call_timeout(Duration::from_secs(60), Duration::from_millis(5)).await;
+    /// let error = pool.call_timeout(Duration::from_secs(60), Duration::from_millis(50)).await;
     /// assert!(matches!(error, Err(formic::CallError::TimedOut)));
     /// # }
     /// ```
@@ -308,23 +302,13 @@ impl<T: Send + 'static, R: Send + 'static> AsyncFnPool<T, R> {
         &self,
         argument: T,
         time: Duration,
-    ) -> impl Future<Output = Result<R, CallError<T>>> + Send + use<'_, T, R> {
-        let origin = Location::caller();
-        async move {
-            let Some(timers) = self.engine().work().ground().timers() else {
-                let error = SubmitError::new(argument, Refused::NoRuntime);
-                return Err(CallError::Refused(error));
-            };
-            // The timers of the pool's runtime, wherever this is polled.
-            let timeout = {
-                let _inside = timers.enter();
-                tokio::time::timeout(time, self.call_from(argument, origin))
-            };
-            match timeout.await {
-                Ok(outcome) => outcome,
-                Err(_) => Err(CallError::TimedOut),
-            }
-        }
+    ) -> impl Future<Output = Result<R, CallError<T>>> + Send + use<T, R> {
+        self.call_within(argument, time)
+    }
+
+    /// The runtime whose timers limit a call.
+    pub(crate) fn timers(&self) -> Option<Handle> {
+        self.engine().work().ground().timers()
     }
 
     async fn enter(&self, job: Job<T, R>) -> Result<(), (Job<T, R>, Refused)> {

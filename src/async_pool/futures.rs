@@ -56,6 +56,10 @@ impl Futures {
         Futures { ground, executor }
     }
 
+    pub(super) fn ground(&self) -> &Ground {
+        &self.ground
+    }
+
     /// The job of a future without a handle, in memory that others have left.
     pub(super) fn job<F>(&self, future: F, origin: &'static Location<'static>) -> Job
     where

@@ -4,6 +4,7 @@ mod pool; // futures of any type
 mod permit; // .. in a place that is held for them
 pub(crate) mod futures; // .. and what stands in the line for them
 mod fn_pool; // one function, many arguments
+mod fn_permit; // .. in places that are held for them
 pub(crate) mod calls; // .. and what stands in the line for a call
 mod settings; // what both pools can be told
 mod build; // .. and what makes them
@@ -17,9 +18,10 @@ mod results; // .. whose results go somewhere
 mod map; // .. and come out again
 mod ends; // waiting for the end, in the words of `Control`
 
+pub use self::fn_permit::{AsyncFnPermit, OwnedAsyncFnPermit};
 pub use self::fn_pool::AsyncFnPool;
 pub use self::map::AsyncMap;
-pub use self::permit::AsyncPermit;
+pub use self::permit::{AsyncPermit, OwnedAsyncPermit};
 pub use self::pool::AsyncPool;
 pub use self::settings::OnTokio;
 pub use self::source::{FromStream, Source, from_stream};

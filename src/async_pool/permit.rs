@@ -4,65 +4,11 @@ use std::fmt;
 use std::future::Future;
 use std::panic::Location;
 
-use super::AsyncPool;
 use super::futures::{Futures, Job, pack};
-use crate::engine::{Held, Patience};
-use crate::error::Refused;
+use crate::engine::Held;
 use crate::handle::JoinHandle;
 
-impl AsyncPool {
-    /// Waits for a place and holds it, for a future that is only then made. Waits whatever
-    /// [`Builder::when_full`](crate::Builder::when_full) says. Dropped while it waits, it gives its turn
-    /// to the next.
-    ///
-    /// # Errors
-    ///
-    /// [`Refused`]: the pool is closed, [too many](crate::Builder::waiters) wait, or its runtime is
-    /// gone.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # #[tokio::main]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let pool = formic::AsyncPool::new(2);
-    /// let permit = pool.admit().await?;
-    /// let message = "fetched when there was a place for it";
-    /// assert_eq!(permit.spawn(async move { message.len() }).await?, 37);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub async fn admit(&self) -> Result<AsyncPermit<'_>, Refused> {
-        self.engine().admit_async().await.map(|held| AsyncPermit { held })
-    }
-
-    /// Holds a place, if there is one now.
-    ///
-    /// # Errors
-    ///
-    /// [`Refused`]: as [`try_submit`](AsyncPool::try_submit).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use formic::{AsyncPool, Refused};
-    ///
-    /// # #[tokio::main]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let pool = AsyncPool::builder().workers(1).queue(0).build()?;
-    /// let permit = pool.try_admit()?;
-    /// assert_eq!(pool.try_admit().unwrap_err(), Refused::Full);
-    /// drop(permit); // gives the place back
-    /// assert!(pool.try_admit().is_ok());
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn try_admit(&self) -> Result<AsyncPermit<'_>, Refused> {
-        self.engine().admit(Patience::None).map(|held| AsyncPermit { held })
-    }
-}
-
-/// A place in an [`AsyncPool`], held for a future to come. Dropped, it gives the place back. While one is
+/// A place in an [`AsyncPool`](crate::AsyncPool), held for a future to come. Dropped, it gives the place back. While one is
 /// out, the pool does not come to its end.
 ///
 /// # Examples
@@ -79,13 +25,47 @@ impl AsyncPool {
 /// # Ok(())
 /// # }
 /// ```
-#[doc(alias = "OwnedSemaphorePermit")]
 #[must_use = "a permit that is dropped gives its place back"]
 pub struct AsyncPermit<'a> {
     held: Held<'a, Futures>,
 }
 
-impl AsyncPermit<'_> {
+/// An [`AsyncPermit`] that borrows nothing; see [`AsyncPermit::into_owned`].
+pub type OwnedAsyncPermit = AsyncPermit<'static>;
+
+impl<'a> AsyncPermit<'a> {
+    pub(crate) fn new(held: Held<'a, Futures>) -> Self {
+        AsyncPermit { held }
+    }
+
+    /// As [`submit`](AsyncPermit::submit), for a caller that noted where the future was submitted.
+    pub(crate) fn submit_from<F>(self, future: F, origin: &'static Location<'static>)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.held.put(Job::bare(future, origin));
+    }
+
+    /// The same permit, without the borrow of the pool: it can be sent to a thread, moved into a task or kept in a
+    /// struct. It holds its place, and does not keep the pool open: when the last handle of the pool is dropped,
+    /// the pool closes, and the task of this permit still runs.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = formic::AsyncPool::new(1);
+    /// let permit: formic::OwnedAsyncPermit = pool.admit().await?.into_owned();
+    /// let task = tokio::spawn(async move { permit.spawn(async { 6 * 7 }).await });
+    /// assert_eq!(task.await??, 42);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn into_owned(self) -> OwnedAsyncPermit {
+        AsyncPermit { held: self.held.into_owned() }
+    }
+
     /// Hands a future over. Cannot fail: the place is held, also in a pool that was closed meanwhile.
     /// Never waits.
     ///
@@ -106,7 +86,7 @@ impl AsyncPermit<'_> {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        self.held.put(Job::bare(future, Location::caller()));
+        self.submit_from(future, Location::caller());
     }
 
     /// As [`submit`](AsyncPermit::submit), with a handle to the result.

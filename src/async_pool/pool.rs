@@ -6,6 +6,8 @@ use std::ops::Deref;
 use std::panic::Location;
 use std::sync::Arc;
 
+use tokio::runtime::Handle;
+
 use super::build::IN_FLIGHT;
 use super::futures::{Futures, Job, handle, pack, refuse};
 use crate::builder::{Builder, Started, WhenFull};
@@ -77,7 +79,7 @@ use crate::handle::JoinHandle;
 /// [`Cancelled`](crate::JoinError::Cancelled), and the pool is closed.
 ///
 /// A pool with threads of its own needs no runtime. Outside of one it is used by `blocking_submit`,
-/// [`join`](JoinHandle::join) and the calls of [`Control`] that block, such as `Control::drain(&pool)`.
+/// [`join`](JoinHandle::join) and the calls of [`Control`] that block, such as `pool.blocking_drain()`.
 #[derive(Clone)]
 #[doc(alias = "ants")]
 #[doc(alias = "goroutine")]
@@ -163,12 +165,13 @@ impl AsyncPool {
     pub fn submit<F>(
         &self,
         future: F,
-    ) -> impl Future<Output = Result<(), SubmitError<F>>> + Send + use<'_, F>
+    ) -> impl Future<Output = Result<(), SubmitError<F>>> + Send + use<F>
     where
         F: Future<Output = ()> + Send + 'static,
     {
         let job = self.engine().work().job(future, Location::caller());
-        async move { self.enter(job).await.map_err(refuse) }
+        let pool = self.clone();
+        async move { pool.enter(job).await.map_err(refuse) }
     }
 
     /// Hands a future over if there is a place for it now.
@@ -259,14 +262,15 @@ impl AsyncPool {
     pub fn spawn<F>(
         &self,
         future: F,
-    ) -> impl Future<Output = Result<JoinHandle<F::Output>, SubmitError<F>>> + Send + use<'_, F>
+    ) -> impl Future<Output = Result<JoinHandle<F::Output>, SubmitError<F>>> + Send + use<F>
     where
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
         let task_state = pack(self.engine(), future, Location::caller());
+        let pool = self.clone();
         async move {
-            let entered = self.enter(Job::spawned(&task_state)).await;
+            let entered = pool.enter(Job::spawned(&task_state)).await;
             handle(task_state, entered)
         }
     }
@@ -296,6 +300,11 @@ impl AsyncPool {
         let task_state = pack(self.engine(), future, Location::caller());
         let entered = self.engine().submit(Job::spawned(&task_state), Patience::None);
         handle(task_state, entered)
+    }
+
+    /// The runtime whose timers limit a wait.
+    pub(crate) fn timers(&self) -> Option<Handle> {
+        self.engine().work().ground().timers()
     }
 
     pub(super) async fn enter(&self, job: Job) -> Result<(), (Job, Refused)> {

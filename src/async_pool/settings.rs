@@ -79,7 +79,7 @@ impl<P: OnTokio> Builder<P> {
     /// for _ in 0..1000 {
     ///     pool.blocking_submit(async { tokio::time::sleep(Duration::from_millis(1)).await })?;
     /// }
-    /// formic::Control::drain(&pool)?; // as on a pool of threads: no runtime is here
+    /// pool.blocking_drain()?; // as on a pool of threads: no runtime is here
     /// assert_eq!(pool.stats().completed, 1000);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -1,5 +1,6 @@
 //! The ends of a pool: to wait until it is idle, to close, drain, discard, and to open it again.
 
+use std::future::Future;
 use std::time::{Duration, Instant};
 
 use super::{Control, deadline};
@@ -8,8 +9,7 @@ use crate::error::{ReopenError, StillRunning};
 
 impl Control {
     /// Blocks the thread until no accepted task is left: none queued, none running. The pool stays open,
-    /// so there may be new ones when this returns. Async code awaits
-    /// [`wait_idle_async`](Control::wait_idle_async) instead.
+    /// so there may be new ones when this returns.
     ///
     /// # Errors
     ///
@@ -23,19 +23,22 @@ impl Control {
     /// # Examples
     ///
     /// ```
-    /// let pool = formic::Pool::new(2);
+    /// use formic::{Control, Pool};
+    ///
+    /// let pool = Pool::new(2);
     /// pool.submit(|| ())?;
-    /// pool.wait_idle()?;
-    /// assert_eq!(pool.stats().completed, 1);
+    /// let control = Control::clone(&pool);
+    /// control.blocking_wait_idle()?;
+    /// assert_eq!(control.stats().completed, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias = "WaitAll")]
-    #[doc(alias = "join")]
-    pub fn wait_idle(&self) -> Result<(), StillRunning> {
+    pub fn blocking_wait_idle(&self) -> Result<(), StillRunning> {
         self.steer().wait_until(Ended::Tasks, None)
     }
 
-    /// [`wait_idle`](Control::wait_idle) as a future, for any executor. Dropped, it waits no longer.
+    /// Is ready when no accepted task is left. The pool stays open. For any executor; borrows nothing. Dropped, it
+    /// waits no longer.
     ///
     /// # Errors
     ///
@@ -54,8 +57,9 @@ impl Control {
     /// # }
     /// ```
     #[doc(alias = "WaitAll")]
-    pub async fn wait_idle_async(&self) -> Result<(), StillRunning> {
-        self.steer().until(Ended::Tasks).await
+    pub fn wait_idle_async(&self) -> impl Future<Output = Result<(), StillRunning>> + Send + use<> {
+        let engine = self.steer();
+        async move { engine.until(Ended::Tasks).await }
     }
 
     /// Refuses new tasks from now on. Waiting submitters get their task back with `Closed`. What
@@ -77,63 +81,61 @@ impl Control {
     }
 
     /// Closes the pool and blocks the thread until everything accepted has run and every worker's thread
-    /// has been joined. A [`Permit`](crate::Permit) that is out is waited for, too. Async code awaits
-    /// [`drain_async`](Control::drain_async) instead.
+    /// has been joined. A [`Permit`](crate::Permit) that is out is waited for, too.
     ///
     /// # Errors
     ///
-    /// [`StillRunning`], at once, where [`wait_idle`](Control::wait_idle) is refused: in a task of the same
-    /// pool, and, if the pool runs futures, on a thread that polls for a tokio runtime. Then the pool is
+    /// [`StillRunning`], at once, where [`blocking_wait_idle`](Control::blocking_wait_idle) is refused: in a task of
+    /// the same pool, and, if the pool runs futures, on a thread that polls for a tokio runtime. Then the pool is
     /// not closed.
     ///
     /// # Examples
     ///
     /// ```
-    /// let pool = formic::Pool::new(2);
-    /// for _ in 0..100 {
-    ///     pool.submit(|| ())?;
-    /// }
-    /// pool.drain()?;
-    /// assert_eq!((pool.stats().completed, pool.workers()), (100, 0));
+    /// use formic::{Control, Pool};
+    ///
+    /// let pool = Pool::new(2);
+    /// pool.submit(|| ())?;
+    /// let control = Control::clone(&pool);
+    /// control.blocking_drain()?;
+    /// assert_eq!((control.stats().completed, control.workers()), (1, 0));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias = "Release")]
     #[doc(alias = "shutdown")]
     #[doc(alias = "awaitTermination")]
-    pub fn drain(&self) -> Result<(), StillRunning> {
+    pub fn blocking_drain(&self) -> Result<(), StillRunning> {
         self.drain_until(None)
     }
 
-    /// As [`drain`](Control::drain), for up to `time`. May be called again; the pool stays closed.
+    /// As [`blocking_drain`](Control::blocking_drain), for up to `time`. May be called again; the pool stays closed.
     ///
     /// # Errors
     ///
     /// [`StillRunning`] says how much was left when the time was over; also, at once, as
-    /// [`drain`](Control::drain). A time of zero blocks nothing, and is refused only in a task of the same
-    /// pool.
+    /// [`blocking_drain`](Control::blocking_drain). A time of zero blocks nothing, and is refused only in a task of
+    /// the same pool.
     ///
     /// # Examples
     ///
     /// ```
-    /// use std::sync::mpsc;
+    /// use formic::{Control, Pool};
     /// use std::time::Duration;
     ///
-    /// let pool = formic::Pool::new(1);
-    /// let (open, door) = mpsc::channel::<()>();
-    /// pool.submit(move || drop(door.recv()))?;
-    /// let left = pool.drain_timeout(Duration::from_millis(5)).unwrap_err();
-    /// assert_eq!(left.running() + left.queued(), 1);
-    /// drop(open);
-    /// pool.drain()?;
+    /// let pool = Pool::new(1);
+    /// let control = Control::clone(&pool);
+    /// control.blocking_drain_timeout(Duration::from_secs(60))?;
+    /// assert!(pool.is_closed());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias = "ReleaseTimeout")]
-    pub fn drain_timeout(&self, time: Duration) -> Result<(), StillRunning> {
+    pub fn blocking_drain_timeout(&self, time: Duration) -> Result<(), StillRunning> {
         self.drain_until(deadline(time))
     }
 
-    /// [`drain`](Control::drain) as a future, for any executor. The pool is closed when the future is
-    /// first polled. Dropped, it waits no longer, and the pool stays closed.
+    /// Closes the pool, and is ready when everything accepted has run and no worker is left. For any executor; borrows
+    /// nothing. The pool is closed when the future is first polled. Dropped, it waits no longer, and the pool stays
+    /// closed.
     ///
     /// # Errors
     ///
@@ -154,8 +156,9 @@ impl Control {
     /// ```
     #[doc(alias = "Release")]
     #[doc(alias = "shutdown")]
-    pub async fn drain_async(&self) -> Result<(), StillRunning> {
-        self.steer().until(Ended::Workers).await
+    pub fn drain_async(&self) -> impl Future<Output = Result<(), StillRunning>> + Send + use<> {
+        let engine = self.steer();
+        async move { engine.until(Ended::Workers).await }
     }
 
     pub(crate) fn drain_until(&self, deadline: Option<Instant>) -> Result<(), StillRunning> {

@@ -138,7 +138,7 @@ impl StillRunning {
     ///
     /// let pool = AsyncPool::new(1);
     /// let endless = pool.spawn(std::future::pending::<()>()).await?;
-    /// assert!(Control::drain(&pool).unwrap_err().is_in_runtime());
+    /// assert!(pool.blocking_drain().unwrap_err().is_in_runtime());
     /// endless.cancel();
     /// pool.drain_async().await?;
     /// # Ok(())
@@ -196,7 +196,7 @@ fn plural(count: usize, one: &'static str, more: &'static str) -> &'static str {
 pub enum ReopenError {
     /// It is open.
     Open,
-    /// It has been closed, and not everything has ended yet: [`drain`](crate::Control::drain) waits for that.
+    /// It has been closed, and not everything has ended yet: [`drain`](crate::Pool::drain) waits for that.
     /// What is left is the [source](Error::source).
     StillRunning(StillRunning),
     /// It is open again, but a thread for its minimum could not be started. The operating system's error is the

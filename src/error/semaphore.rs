@@ -31,6 +31,8 @@ pub enum AcquireError {
     NoPermits,
     /// The weight did not become free in time.
     TimedOut,
+    /// The [`CancelToken`](crate::CancelToken) of the call was cancelled before the weight was free.
+    Cancelled,
     /// The semaphore is closed, and stays closed.
     Closed,
 }
@@ -43,6 +45,7 @@ impl fmt::Display for AcquireError {
             }
             AcquireError::NoPermits => f.write_str("the weight is not free, or others wait"),
             AcquireError::TimedOut => f.write_str("the weight did not become free in time"),
+            AcquireError::Cancelled => f.write_str("the wait for the weight was cancelled"),
             AcquireError::Closed => f.write_str("the semaphore is closed"),
         }
     }

@@ -29,12 +29,14 @@ pub enum Refused {
     /// [`queue`](crate::Builder::queue) has more of them.
     #[doc(alias = "ErrPoolOverload")]
     Full,
-    /// The pool is closed. After a [`drain`](crate::Control::drain), [`reopen`](crate::Control::reopen) opens it
+    /// The pool is closed. After a [`drain`](crate::Pool::drain), [`reopen`](crate::Control::reopen) opens it
     /// again.
     #[doc(alias = "ErrPoolClosed")]
     Closed,
     /// No place became free in time.
     TimedOut,
+    /// The [`CancelToken`](crate::CancelToken) of the call was cancelled before a place became free.
+    Cancelled,
     /// The task was accepted, and had not started when its time was over. It will not run.
     Expired,
     /// A `map` or `for_each` of futures was [discarded](crate::Control::discard) before it had a place. Items are
@@ -58,11 +60,12 @@ impl fmt::Display for Refused {
             Refused::Full => "the pool is full",
             Refused::Closed => "the pool is closed",
             Refused::TimedOut => "no place in the pool became free in time",
+            Refused::Cancelled => "the wait for a place in the pool was cancelled",
             Refused::Expired => "the pool did not start the accepted task in time",
             Refused::Discarded => "the pool discarded the items before it took any",
             Refused::NoWorker => "the pool has no worker, and none could be started",
             Refused::RuntimeGone => "the runtime of the pool has shut down",
-            Refused::NoRuntime => "`call_timeout` was awaited outside of a tokio runtime",
+            Refused::NoRuntime => "a call with a time limit was awaited outside of a tokio runtime",
             Refused::InRuntime => {
                 "a blocking call inside an async runtime, where `submit` and handles are awaited"
             }

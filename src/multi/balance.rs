@@ -68,9 +68,11 @@ impl<P: Shard> Multi<P> {
     pub(super) fn second_choice(&self, first: usize, refused: Refused) -> usize {
         // What is known of the first by its own word, whatever its load may look like.
         let known = match refused {
-            Refused::Full | Refused::TimedOut | Refused::Expired | Refused::Discarded => {
-                Standing::Full
-            }
+            Refused::Full
+            | Refused::TimedOut
+            | Refused::Cancelled
+            | Refused::Expired
+            | Refused::Discarded => Standing::Full,
             Refused::Closed
             | Refused::NoWorker
             | Refused::InRuntime

@@ -18,6 +18,8 @@ pub(crate) enum IfFull {
     AsBuilt,
     /// As [`IfFull::AsBuilt`], but it enters beyond the bound of the queue where it would wait.
     NeverWait,
+    /// What the caller has chosen, whatever the shard was built to do.
+    Chosen(Patience),
 }
 
 impl IfFull {
@@ -26,6 +28,7 @@ impl IfFull {
             IfFull::Elsewhere => Patience::Elsewhere,
             IfFull::Refuse => Patience::None,
             IfFull::AsBuilt => built(),
+            IfFull::Chosen(patience) => patience,
             IfFull::NeverWait => match built() {
                 Patience::Until(_) => Patience::Beyond,
                 other => other,
@@ -35,7 +38,13 @@ impl IfFull {
 
     /// The same for a task of the `Multi`, which waits at no gate of it.
     fn inside(self) -> Self {
-        if self == IfFull::AsBuilt { IfFull::NeverWait } else { self }
+        match self {
+            IfFull::AsBuilt => IfFull::NeverWait,
+            IfFull::Chosen(Patience::Until(_) | Patience::Future) => {
+                IfFull::Chosen(Patience::Beyond)
+            }
+            other => other,
+        }
     }
 }
 
@@ -96,6 +105,15 @@ impl<T: Send + 'static, R: Send + 'static> Take<Spawn, T> for FnPool<T, R> {
 }
 
 impl<P: Shard> Multi<P> {
+    /// Gives a task to a shard, without a handle, and waits there as the caller has chosen.
+    #[track_caller]
+    pub(crate) fn submit_with<J>(&self, job: J, patience: Patience) -> Result<(), SubmitError<J>>
+    where
+        P: Take<Submit, J, Receipt = ()>,
+    {
+        self.give::<Submit, J>(job, IfFull::Chosen(patience))
+    }
+
     /// Gives a job to the chosen shard, and to the second choice if that refuses it.
     #[inline]
     #[track_caller]

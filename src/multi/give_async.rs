@@ -47,12 +47,13 @@ impl Multi<AsyncPool> {
     pub fn submit<F>(
         &self,
         future: F,
-    ) -> impl Future<Output = Result<(), SubmitError<F>>> + Send + use<'_, F>
+    ) -> impl Future<Output = Result<(), SubmitError<F>>> + Send + use<F>
     where
         F: Future<Output = ()> + Send + 'static,
     {
         let job = futures::Job::bare(future, Location::caller());
-        async move { self.give_async::<Submit, _>(job).await.map_err(back) }
+        let multi = self.clone();
+        async move { multi.give_async::<Submit, _>(job).await.map_err(back) }
     }
 
     /// As `submit`, but never waits: hands the future over if the chosen shard or the least loaded one
@@ -140,13 +141,14 @@ impl Multi<AsyncPool> {
     pub fn spawn<F>(
         &self,
         future: F,
-    ) -> impl Future<Output = Result<JoinHandle<F::Output>, SubmitError<F>>> + Send + use<'_, F>
+    ) -> impl Future<Output = Result<JoinHandle<F::Output>, SubmitError<F>>> + Send + use<F>
     where
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
         let signed = Signed(future, Location::caller());
-        async move { self.give_async::<Spawn, _>(signed).await.map_err(unsign) }
+        let multi = self.clone();
+        async move { multi.give_async::<Spawn, _>(signed).await.map_err(unsign) }
     }
 
     /// As `try_submit`, with a handle to the result.
@@ -214,9 +216,10 @@ impl<T: Send + 'static, R: Send + 'static> Multi<AsyncFnPool<T, R>> {
     pub fn submit(
         &self,
         argument: T,
-    ) -> impl Future<Output = Result<(), SubmitError<T>>> + Send + use<'_, T, R> {
+    ) -> impl Future<Output = Result<(), SubmitError<T>>> + Send + use<T, R> {
         let job = calls::Job::Bare(argument, Location::caller());
-        async move { argument_back(self.give_async::<Submit, _>(job).await) }
+        let multi = self.clone();
+        async move { argument_back(multi.give_async::<Submit, _>(job).await) }
     }
 
     /// As `submit`, but never waits.
@@ -299,9 +302,10 @@ impl<T: Send + 'static, R: Send + 'static> Multi<AsyncFnPool<T, R>> {
     pub fn spawn(
         &self,
         argument: T,
-    ) -> impl Future<Output = Result<JoinHandle<R>, SubmitError<T>>> + Send + use<'_, T, R> {
+    ) -> impl Future<Output = Result<JoinHandle<R>, SubmitError<T>>> + Send + use<T, R> {
         let signed = Signed(argument, Location::caller());
-        async move { self.give_async::<Spawn, _>(signed).await.map_err(unsign) }
+        let multi = self.clone();
+        async move { multi.give_async::<Spawn, _>(signed).await.map_err(unsign) }
     }
 
     /// As `try_submit`, with a handle to the result.

@@ -2,7 +2,9 @@
 
 mod balance; // which shard a task goes to
 mod ends; // figures, size and ends of all shards together
+mod figures; // .. one by one
 mod give; // .. and how it gets there, or to another one
+mod hold; // .. or how a place is held for it
 #[cfg(feature = "tokio")]
 mod give_async; // .. if it is a future
 #[cfg(feature = "tokio")]
@@ -65,8 +67,9 @@ pub use balance::Balance;
 /// ```
 ///
 /// Shards may be pools of futures (feature `tokio`): then `submit`, `spawn`, `wait_idle`, `drain` and
-/// `drain_timeout` are awaited. [`wait_idle_async`](Multi::wait_idle_async) and
-/// [`drain_async`](Multi::drain_async) are awaited whatever the shards are.
+/// `drain_timeout` are awaited, as on one such pool. Whatever the shards are, a name with `_async` is a future, and a
+/// name with `blocking_` blocks the thread: see [`Control`]. `Multi` answers all questions that `Control` answers,
+/// for its shards together.
 #[doc(alias = "MultiPool")]
 #[doc(alias = "MultiPoolWithFunc")]
 #[doc(alias = "MultiPoolWithFuncGeneric")]

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::give::{IfFull, Spawn, Submit, Take};
 use super::{Multi, Shard};
+use crate::admission::Pooled;
 use crate::async_pool::{AsyncFnPool, AsyncPool, calls, futures};
-use crate::builder::Started;
 use crate::engine::{Patience, QueueEntry, TaskState, Work};
 use crate::error::{Refused, SubmitError};
 use crate::handle::JoinHandle;
@@ -16,30 +16,14 @@ use crate::handle::JoinHandle;
 pub(crate) struct Signed<J>(pub(super) J, pub(super) &'static Location<'static>);
 
 /// A pool of futures.
-pub(crate) trait Driven: Shard {
-    type Work: Work;
+pub(crate) trait Driven: Pooled {}
 
-    fn started(&self) -> &Started<Self::Work>;
-}
+impl Driven for AsyncPool {}
 
-impl Driven for AsyncPool {
-    type Work = futures::Futures;
-
-    fn started(&self) -> &Started<Self::Work> {
-        &self.shared
-    }
-}
-
-impl<T: Send + 'static, R: Send + 'static> Driven for AsyncFnPool<T, R> {
-    type Work = calls::Calls<T, R>;
-
-    fn started(&self) -> &Started<Self::Work> {
-        &self.shared
-    }
-}
+impl<T: Send + 'static, R: Send + 'static> Driven for AsyncFnPool<T, R> {}
 
 /// What stands in the line of a pool of futures.
-type JobOf<P> = <<P as Driven>::Work as Work>::Job;
+type JobOf<P> = <<P as Pooled>::Work as Work>::Job;
 
 /// What became of a job.
 type Entered<P> = Result<(), (JobOf<P>, Refused)>;

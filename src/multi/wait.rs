@@ -33,7 +33,7 @@ macro_rules! waits {
         /// ```
         #[doc(alias = "WaitAll")]
         pub fn wait_idle(&self) -> Result<(), ShardErrors<StillRunning>> {
-            self.block_until_idle()
+            self.blocking_wait_idle()
         }
 
         /// Closes every shard, and blocks the thread until everything accepted has run and every worker's
@@ -105,14 +105,79 @@ impl<T: Send + 'static, R: Send + 'static> Multi<FnPool<T, R>> {
 }
 
 impl<P: Shard> Multi<P> {
-    fn block_until_idle(&self) -> Result<(), ShardErrors<StillRunning>> {
+    /// Blocks the thread until no accepted task is left in any shard, whatever the shards run.
+    ///
+    /// # Errors
+    ///
+    /// At once, as [`Control::blocking_wait_idle`]. The error names the shards.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::{Balance, Multi, Pool};
+    ///
+    /// let multi = Multi::new(2, Balance::RoundRobin, || Pool::new(1));
+    /// multi.submit(|| ())?;
+    /// multi.blocking_wait_idle()?;
+    /// assert_eq!(multi.stats().completed, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn blocking_wait_idle(&self) -> Result<(), ShardErrors<StillRunning>> {
         self.check_outside(Ended::Tasks)?;
         loop {
-            self.each(Control::wait_idle)?;
+            self.each(Control::blocking_wait_idle)?;
             if self.is_idle() {
                 return Ok(());
             }
         }
+    }
+
+    /// Closes every shard, and blocks the thread until everything accepted has run and no worker is left, whatever the
+    /// shards run.
+    ///
+    /// # Errors
+    ///
+    /// At once, as [`Control::blocking_drain`]. The error names the shards, and no shard is closed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::{Balance, Multi, Pool, Shard};
+    ///
+    /// fn stop<P: Shard>(multi: &Multi<P>) {
+    ///     multi.blocking_drain().unwrap();
+    /// }
+    ///
+    /// let multi = Multi::new(2, Balance::RoundRobin, || Pool::new(1));
+    /// stop(&multi);
+    /// assert_eq!(multi.stats().workers, 0);
+    /// ```
+    #[doc(alias = "Release")]
+    pub fn blocking_drain(&self) -> Result<(), ShardErrors<StillRunning>> {
+        self.drain_until(None)
+    }
+
+    /// As [`blocking_drain`](Multi::blocking_drain), for up to `time`, which is one for all shards.
+    ///
+    /// # Errors
+    ///
+    /// Every shard that had not ended when the time was over, and what was left in it; also, at once, as
+    /// [`blocking_drain`](Multi::blocking_drain).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::{Balance, Multi, Pool};
+    /// use std::time::Duration;
+    ///
+    /// let multi = Multi::new(2, Balance::RoundRobin, || Pool::new(1));
+    /// multi.blocking_drain_timeout(Duration::from_secs(60))?;
+    /// assert!(multi.is_closed());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "ReleaseTimeout")]
+    pub fn blocking_drain_timeout(&self, time: Duration) -> Result<(), ShardErrors<StillRunning>> {
+        self.drain_until(deadline(time))
     }
 
     /// Closing starts every shard's end, so to wait for one after the other is to wait for all.

@@ -227,7 +227,7 @@ impl Kind for Pool {
         plan.thread_settings(Pool::builder()).build().expect("sound settings")
     }
     closures!();
-    blocking_waits!(formic::Control);
+    blocking_waits!(Self);
     controls!();
 }
 
@@ -236,7 +236,7 @@ impl Kind for FnPool<Job, ()> {
         plan.thread_settings(FnPool::builder()).build(block_on).expect("sound settings")
     }
     arguments!();
-    blocking_waits!(formic::Control);
+    blocking_waits!(Self);
     controls!();
 }
 

@@ -59,6 +59,8 @@ types! {
     Multi<FnPool<Worst, Worst>>,
     Control,
     Permit<'static>,
+    formic::OwnedFnPermit<Worst, Worst>,
+    formic::CancelToken,
     JoinHandle<Worst>,
     Batch<Worst>,
     Builder<Pool>,
@@ -157,6 +159,7 @@ mod futures {
         Multi<AsyncPool>,
         Multi<AsyncFnPool<Worst, Worst>>,
         AsyncPermit<'static>,
+        formic::OwnedAsyncFnPermit<Worst, Worst>,
         Builder<AsyncPool>,
         Builder<AsyncFnPool<Worst, Worst>>,
     }

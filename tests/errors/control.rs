@@ -14,7 +14,7 @@ fn a_clone_does_not_keep_the_pool_open() {
     handle.submit(|| ()).unwrap();
     drop(handle);
     assert!(control.is_closed());
-    control.drain().unwrap();
+    control.blocking_drain().unwrap();
     assert_eq!((control.stats().completed, control.workers()), (1, 0));
 }
 
@@ -28,7 +28,7 @@ fn a_clone_steers_the_same_pool() {
     control.resize(2).unwrap();
     assert_eq!(pool.capacity(), 2);
     door.open();
-    control.drain().unwrap();
+    control.blocking_drain().unwrap();
     assert!(pool.is_closed());
     control.reopen().unwrap();
     assert!(!pool.is_closed());
@@ -40,7 +40,7 @@ fn a_pool_without_handles_is_not_opened_again() {
     let control = Control::clone(&pool);
     drop(pool);
     eventually("the workers go", || control.workers() == 0);
-    control.drain().unwrap();
+    control.blocking_drain().unwrap();
     assert!(matches!(control.reopen(), Err(ReopenError::Dropped)));
     assert!(control.is_closed());
     assert_eq!(control.workers(), 0, "they would never end");
@@ -57,7 +57,7 @@ fn a_pool_that_is_dropped_while_it_is_opened_stays_closed() {
         dropping.join().unwrap();
         assert!(matches!(opened, Ok(()) | Err(ReopenError::Dropped)), "{opened:?}");
         assert!(control.is_closed());
-        control.drain().unwrap();
+        control.blocking_drain().unwrap();
     }
 }
 

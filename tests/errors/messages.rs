@@ -40,11 +40,12 @@ pub(crate) fn assert_well_formed(error: &dyn Error) {
     }
 }
 
-pub(crate) fn reasons() -> [Refused; 9] {
+pub(crate) fn reasons() -> [Refused; 10] {
     [
         Refused::Full,
         Refused::Closed,
         Refused::TimedOut,
+        Refused::Cancelled,
         Refused::Expired,
         Refused::Discarded,
         Refused::NoWorker,
@@ -182,6 +183,7 @@ fn shards_and_semaphores() -> Vec<AnyError> {
         Box::new(Semaphore::new(1).acquire(2).unwrap_err()),
         Box::new(AcquireError::NoPermits),
         Box::new(AcquireError::TimedOut),
+        Box::new(AcquireError::Cancelled),
         Box::new(AcquireError::Closed),
     ]
 }

@@ -99,9 +99,9 @@ fn join_blocks_on_a_thread_that_has_entered_a_runtime() {
 /// The blocking waits for an end of a pool of futures.
 type Wait = fn(&Control) -> Result<(), StillRunning>;
 const WAITS: [(Wait, &str); 3] = [
-    (Control::wait_idle, "`wait_idle_async`"),
-    (Control::drain, "`drain_async`"),
-    (|pool| pool.drain_timeout(PATIENCE), "`drain_async`"),
+    (Control::blocking_wait_idle, "`wait_idle_async`"),
+    (Control::blocking_drain, "`drain_async`"),
+    (|pool| pool.blocking_drain_timeout(PATIENCE), "`drain_async`"),
 ];
 
 #[test]
@@ -127,8 +127,8 @@ fn a_wait_for_an_end_is_refused_where_it_would_block_a_runtime() {
 fn a_wait_for_an_end_that_has_come_returns_anywhere() {
     on_both(|| async {
         let pool = small(1, 1);
-        Control::wait_idle(&pool).unwrap();
-        Control::drain(&pool).unwrap();
+        pool.blocking_wait_idle().unwrap();
+        pool.blocking_drain().unwrap();
         assert!(pool.is_closed(), "a pool without a driver ends when it is closed");
         pool.reopen().unwrap();
         pool.submit(yield_now()).await.unwrap();
@@ -144,7 +144,7 @@ fn a_wait_without_time_does_not_block() {
     on_both(|| async {
         let (pool, stop) = (small(1, 1), Stop::new());
         pool.submit(stop.task()).await.unwrap();
-        let left = Control::drain_timeout(&pool, Duration::ZERO).unwrap_err();
+        let left = pool.blocking_drain_timeout(Duration::ZERO).unwrap_err();
         assert_eq!((left.is_in_runtime(), left.running() + left.queued()), (false, 1));
         assert!(pool.is_closed());
         stop.open();

@@ -20,6 +20,7 @@ mod map;
 mod nested;
 mod own_threads;
 mod panics;
+mod places;
 mod pool;
 mod pull;
 mod pull_seats;

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::common::on_tokio::{on, runtime, soon, watch};
 use crate::common::{self, Census, Door, PATIENCE, block_on};
-use formic::{AsyncFnPool, AsyncPool, Builder, CallError, Control, JoinError, Refused};
+use formic::{AsyncFnPool, AsyncPool, Builder, CallError, JoinError, Refused};
 use futures_util::StreamExt;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -56,7 +56,7 @@ fn no_runtime_is_needed() {
         let answer = block_on(pool.spawn(async { 6 * 7 })).unwrap();
         assert_eq!(answer.join().unwrap(), 42);
         assert_eq!(block_on(pool.try_spawn(async { 1 }).unwrap()).unwrap(), 1);
-        Control::drain(&pool).unwrap();
+        pool.blocking_drain().unwrap();
         assert_eq!(sum.load(Ordering::Relaxed), 499_500);
         let stats = pool.stats();
         assert!(stats.adds_up() && stats.completed == 1002, "{stats:?}");
@@ -105,7 +105,7 @@ fn a_thread_bears_the_name_of_its_pool_and_tells_of_its_start_and_its_end() {
             assert_eq!(deep.join().unwrap(), 50, "the stack is as large as was asked for");
             let name = async { thread::current().name().unwrap().to_owned() };
             let name = pool.try_spawn(name).unwrap().join().unwrap();
-            Control::drain(&pool).unwrap();
+            pool.blocking_drain().unwrap();
             let mut tales: Vec<_> = told.try_iter().collect();
             assert!(tales.iter().any(|(_, _, thread)| *thread == name), "{name}: {tales:?}");
             tales.sort();
@@ -129,9 +129,9 @@ fn no_thread_is_left_after_a_drain_however_it_is_waited_for() {
                 pool.blocking_submit(async { tokio::task::yield_now().await }).unwrap();
             }
             match round % 3 {
-                0 => Control::drain(&pool).unwrap(),
+                0 => pool.blocking_drain().unwrap(),
                 1 => block_on(pool.drain()).unwrap(),
-                _ => Control::drain_timeout(&pool, PATIENCE).unwrap(),
+                _ => pool.blocking_drain_timeout(PATIENCE).unwrap(),
             }
             assert_eq!(census.count(), 0, "in round {round}");
             pool.reopen().unwrap();
@@ -151,7 +151,7 @@ fn an_idle_pool_uses_no_processor() {
         block_on(naps).unwrap();
         common::assert_silent("apart-", 2);
         pool.blocking_submit(async {}).unwrap();
-        Control::drain(&pool).unwrap();
+        pool.blocking_drain().unwrap();
     });
 }
 
@@ -183,7 +183,7 @@ fn sockets_work() {
             assert_eq!(answer.unwrap(), "HELLO");
         }
         server.unwrap().join().unwrap();
-        Control::drain(&pool).unwrap();
+        pool.blocking_drain().unwrap();
     });
 }
 
@@ -214,7 +214,7 @@ fn items_are_pulled_on_both_threads() {
                 block_on(pool.map(0..100_u64, |n| async move { n * n }).collect::<Vec<_>>());
             let squares: Vec<u64> = squares.into_iter().map(Result::unwrap).collect();
             assert_eq!(squares, (0..100).map(|n| n * n).collect::<Vec<_>>(), "in order");
-            Control::drain(&pool).unwrap();
+            pool.blocking_drain().unwrap();
         }
     });
 }
@@ -253,7 +253,7 @@ fn a_cancelled_future_is_dropped_where_it_stands_and_a_panic_costs_one() {
         let panics = pool.try_spawn(async { panic!("on purpose") }).unwrap();
         assert!(matches!(panics.join(), Err(JoinError::Panicked(_))));
         assert_eq!(pool.try_spawn(async { 1 }).unwrap().join().unwrap(), 1);
-        Control::drain(&pool).unwrap();
+        pool.blocking_drain().unwrap();
         let stats = pool.stats();
         assert_eq!((stats.completed, stats.cancelled, stats.panicked), (1, 1, 1), "{stats:?}");
     });
@@ -273,7 +273,7 @@ fn what_a_future_has_spawned_ends_with_its_thread() {
         };
         pool.blocking_submit(spawns).unwrap();
         door.await_waiting(1);
-        Control::drain(&pool).unwrap();
+        pool.blocking_drain().unwrap();
         assert_eq!(Arc::strong_count(&guard), 1, "the task is gone");
         door.open();
     });
@@ -288,7 +288,7 @@ fn who_would_wait_for_its_own_thread_is_told_so() {
             let spawns = async move {
                 tokio::spawn(async move {
                     its.wait_idle().await.unwrap();
-                    let errors = [its.drain().await, Control::drain(&its)];
+                    let errors = [its.drain().await, its.blocking_drain()];
                     tell.send(errors.map(Result::unwrap_err)).unwrap();
                 });
             };
@@ -298,7 +298,7 @@ fn who_would_wait_for_its_own_thread_is_told_so() {
             }
             assert!(!pool.is_closed());
         }
-        Control::drain(&pool).unwrap();
+        pool.blocking_drain().unwrap();
     });
 }
 
@@ -347,7 +347,7 @@ fn one_function_has_threads_of_its_own_too() {
             assert!(matches!(late, Err(CallError::TimedOut)));
             soon("it is cancelled", || calls.busy() == 0).await;
         });
-        Control::drain(&calls).unwrap();
+        calls.blocking_drain().unwrap();
         let stats = calls.stats();
         assert_eq!((stats.completed, stats.cancelled), (102, 1), "{stats:?}");
     });

@@ -94,11 +94,11 @@ pub(crate) trait Kind: Clone + Send + Sync + 'static {
 
     /// Drains, and blocks the thread.
     fn drain_here(&self) {
-        self.controls()[0].drain().expect("the test is not a task");
+        self.controls()[0].blocking_drain().expect("the test is not a task");
     }
 
     fn drain_now(&self) -> Vec<Left> {
-        vec![left_after(self.controls()[0].drain_timeout(Duration::ZERO))]
+        vec![left_after(self.controls()[0].blocking_drain_timeout(Duration::ZERO))]
     }
 
     fn reopen(&self) -> Vec<Reopening> {

@@ -265,12 +265,12 @@ fn a_future_dropped_before_its_call_has_begun_has_it_cancelled() {
 
 /// What every pool can do beside running something; this one has run one task.
 fn put_to_the_test(pool: &Control) -> Result<(), Box<dyn std::error::Error>> {
-    pool.wait_idle()?;
+    pool.blocking_wait_idle()?;
     assert!(pool.stats().adds_up() && pool.stats().completed == 1, "{pool:?}");
     pool.resize(3)?;
     pool.prestart(3)?;
     assert_eq!((pool.capacity(), pool.workers(), pool.busy(), pool.free()), (3, 3, 0, 3));
-    pool.drain_timeout(PATIENCE)?;
+    pool.blocking_drain_timeout(PATIENCE)?;
     assert!(pool.is_closed() && pool.workers() == 0);
     pool.reopen()?;
     assert!(!pool.is_closed());

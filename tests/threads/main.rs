@@ -26,6 +26,7 @@ mod map;
 mod nested;
 mod panics;
 mod permits;
+mod places;
 mod reopen;
 mod resize;
 mod retirement;

@@ -59,7 +59,7 @@ fn round(plan: &Plan, watch: &Watch, books: &Arc<Books>, random: &mut Random) ->
     use_while_it_ends(&pool, runtime, books, random);
     watch.forget();
     let control: &Control = &pool;
-    if control.drain_timeout(PATIENCE).is_err() {
+    if control.blocking_drain_timeout(PATIENCE).is_err() {
         books.fault(format!("a drain without a runtime: {:?}", pool.stats()));
         // The report need not wait for tasks that no driver will ever take.
         pool.discard();

@@ -166,7 +166,7 @@ impl Goal {
             return left.then(|| format!("no future is left, and {semaphore:?}"));
         }
         let control = self.control()?;
-        let (drained, stats) = (control.drain(), control.stats());
+        let (drained, stats) = (control.blocking_drain(), control.stats());
         let left = drained.is_err() || stats.waiting + stats.queued + stats.busy > 0;
         left.then(|| format!("no future is left, and {stats:?}"))
     }

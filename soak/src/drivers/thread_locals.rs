@@ -72,8 +72,8 @@ fn drive(plan: &Plan, watch: &Watch, books: &Arc<Books>, visited: &Arc<dyn Visit
 fn disturb(control: &Control, books: &Books, random: &mut Random) {
     match random.below(6) {
         0 => control.close(),
-        1 => drop(control.drain()),
-        2 => drop(control.drain_timeout(random.micros(500))),
+        1 => drop(control.blocking_drain()),
+        2 => drop(control.blocking_drain_timeout(random.micros(500))),
         _ => books.sample(control.stats()),
     }
     thread::park_timeout(random.micros(1000));
@@ -228,9 +228,9 @@ impl Guest {
             3 => submit(visited, books, false, random),
             4 => spawn_and_join(visited, books, random),
             // A worker's thread may be refused, because it would wait for its own end.
-            5 => drop(control.drain()),
-            6 => drop(control.drain_timeout(random.micros(300))),
-            7 => drop(control.wait_idle()),
+            5 => drop(control.blocking_drain()),
+            6 => drop(control.blocking_drain_timeout(random.micros(300))),
+            7 => drop(control.blocking_wait_idle()),
             8 => drop(control.prestart(1)),
             _ => books.sample(control.stats()),
         }

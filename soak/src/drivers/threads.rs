@@ -106,10 +106,10 @@ pub(super) fn disturb(
         10..12 => discard(control, books),
         12..14 => prestart(control, random.within(1, 8), books),
         14 => drop(control.wait_idle_async().now_or_never()),
-        15 => drop(control.drain_timeout(random.micros(300))),
+        15 => drop(control.blocking_drain_timeout(random.micros(300))),
         16 => drop(control.drain_async().now_or_never()),
         17 => control.close(),
-        18 => drained(control.drain(), floor, books),
+        18 => drained(control.blocking_drain(), floor, books),
         _ => drained(block_on(control.drain_async()), floor, books),
     }
     // One that is closed and not at its end stays so for a while.
@@ -120,7 +120,7 @@ pub(super) fn disturb(
 fn close_for_a_while(control: &Control, random: &mut Random) {
     match random.below(3) {
         0 => control.close(),
-        1 => drop(control.drain_timeout(random.micros(1000))),
+        1 => drop(control.blocking_drain_timeout(random.micros(1000))),
         _ => drop(control.drain_async().now_or_never()),
     }
     thread::park_timeout(random.micros(2000));
@@ -180,12 +180,13 @@ pub(super) fn end(
         Ending::DrainAsync => return drained(block_on(control.drain_async()), floor, books),
         Ending::Discard => discard(control, books),
         Ending::Deadlines => {
-            let in_time = (0..5).any(|_| control.drain_timeout(random.micros(500)).is_ok());
+            let in_time =
+                (0..5).any(|_| control.blocking_drain_timeout(random.micros(500)).is_ok());
             if !in_time {
                 discard(control, books);
             }
         }
         _ => {}
     }
-    drained(control.drain(), floor, books);
+    drained(control.blocking_drain(), floor, books);
 }

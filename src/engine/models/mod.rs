@@ -27,6 +27,7 @@ mod drivers;
 mod growth;
 mod handles;
 mod lend;
+mod permits;
 
 /// What the tasks of a model do: they count themselves, and how many run at once. The job
 /// [`BLOCKS`] waits until a thread calls [`Count::release`], which the job [`RELEASES`] does.
@@ -349,7 +350,7 @@ fn close_refuses_or_runs() {
 fn close_sends_waiting_submitters_away() {
     explore(|| {
         let (engine, count) = engine(settings(1, 0));
-        let held = engine.admit(WAIT).unwrap();
+        let held = engine.admit(1, WAIT).unwrap();
         let other = Arc::clone(&engine);
         let submitter = thread::spawn(move || other.submit(1, WAIT));
         engine.close();
@@ -361,32 +362,18 @@ fn close_sends_waiting_submitters_away() {
 }
 
 #[test]
-fn a_dropped_permit_goes_to_the_next() {
-    explore(|| {
-        let (engine, count) = engine(settings(1, 0));
-        let held = engine.admit(WAIT).unwrap();
-        let other = Arc::clone(&engine);
-        let submitter = thread::spawn(move || other.submit(1, WAIT).unwrap());
-        drop(held);
-        submitter.join().unwrap();
-        drain(&engine);
-        assert_eq!(count.ran.load(Ordering::SeqCst), 1);
-    });
-}
-
-#[test]
 fn a_time_out_and_a_grant_exclude_each_other() {
     explore(|| {
         let (engine, _) = engine(settings(1, 0));
-        let held = engine.admit(WAIT).unwrap();
+        let held = engine.admit(1, WAIT).unwrap();
         let other = Arc::clone(&engine);
-        let waiter = thread::spawn(move || match other.admit(Patience::Until(Some(now()))) {
+        let waiter = thread::spawn(move || match other.admit(1, Patience::Until(Some(now()))) {
             Ok(held) => drop(held),
             Err(refused) => assert_eq!(refused, Refused::TimedOut),
         });
         drop(held);
         waiter.join().unwrap();
-        assert!(engine.admit(Patience::None).is_ok(), "the place is free again");
+        assert!(engine.admit(1, Patience::None).is_ok(), "the place is free again");
         assert_eq!(engine.stats().waiting, 0);
         drain(&engine);
     });
@@ -396,10 +383,10 @@ fn a_time_out_and_a_grant_exclude_each_other() {
 fn a_dropped_future_gives_its_place_back() {
     explore(|| {
         let (engine, _) = engine(settings(1, 0));
-        let held = engine.admit(WAIT).unwrap();
+        let held = engine.admit(1, WAIT).unwrap();
         let other = Arc::clone(&engine);
         let waiter = thread::spawn(move || {
-            let mut future = pin!(other.admit_async());
+            let mut future = pin!(other.admit_async(1));
             let mut context = Context::from_waker(Waker::noop());
             for _ in 0..2 {
                 if let Poll::Ready(held) = future.as_mut().poll(&mut context) {
@@ -410,7 +397,7 @@ fn a_dropped_future_gives_its_place_back() {
         });
         drop(held);
         waiter.join().unwrap();
-        assert!(engine.admit(Patience::None).is_ok(), "the place is free again");
+        assert!(engine.admit(1, Patience::None).is_ok(), "the place is free again");
         drain(&engine);
     });
 }
@@ -423,7 +410,7 @@ fn a_waiting_future_is_woken() {
         let waiter = thread::spawn(move || {
             loom::future::block_on(async {
                 // Another task polls it once, as when a future moves from task to task.
-                let mut future = pin!(other.admit_async());
+                let mut future = pin!(other.admit_async(1));
                 let mut elsewhere = Context::from_waker(Waker::noop());
                 let held = match future.as_mut().poll(&mut elsewhere) {
                     Poll::Ready(held) => held,
@@ -456,7 +443,7 @@ fn the_end_is_told_to_futures() {
 fn a_larger_capacity_lets_submitters_in() {
     explore(|| {
         let (engine, count) = engine(settings(1, 0));
-        let held = engine.admit(WAIT).unwrap();
+        let held = engine.admit(1, WAIT).unwrap();
         let other = Arc::clone(&engine);
         let submitter = thread::spawn(move || other.submit(1, WAIT).unwrap());
         engine.resize(2);
@@ -499,7 +486,7 @@ fn a_smaller_capacity_is_kept() {
 fn the_last_worker_goes_when_no_permit_relies_on_it() {
     explore(|| {
         let (engine, _) = engine(settings(2, 8));
-        let held = engine.admit(WAIT).unwrap();
+        let held = engine.admit(1, WAIT).unwrap();
         let other = Arc::clone(&engine);
         let starter = thread::spawn(move || other.prestart(2).unwrap());
         engine.close();
@@ -513,7 +500,7 @@ fn the_last_worker_goes_when_no_permit_relies_on_it() {
 fn a_permit_outlives_close() {
     explore(|| {
         let (engine, count) = engine(settings(1, 0));
-        let held = engine.admit(WAIT).unwrap();
+        let held = engine.admit(1, WAIT).unwrap();
         let other = Arc::clone(&engine);
         let closer = thread::spawn(move || drain(&other));
         held.put(1);

@@ -1,5 +1,6 @@
 //! The way in: a task is let in at once, after a wait, or comes back to its owner.
 
+mod held;
 mod waiting;
 
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use crate::engine::wait::{Verdict, WaitMode, Waiter, park_until};
 use crate::engine::{Engine, NoStart, ThreadWork, Work};
 use crate::error::Refused;
 
-pub(crate) use self::waiting::Held;
+pub(crate) use self::held::Held;
 
 /// What a submitter does when there is no place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,13 +103,17 @@ impl<W: Work> Engine<W> {
         }
     }
 
-    /// Holds a place, now or after a wait.
-    pub(crate) fn admit(self: &Arc<Self>, patience: Patience) -> Result<Held<'_, W>, Refused> {
+    /// Holds a place, now or after a wait, and with it others that are free, up to `most` together.
+    pub(crate) fn admit(
+        self: &Arc<Self>,
+        most: usize,
+        patience: Patience,
+    ) -> Result<Held<'_, W>, Refused> {
         match self.ask(self.lock(), None, patience, Waiter::thread) {
-            Ok(Asked::Entered(scheduler, _)) => Ok(self.hold(scheduler)),
+            Ok(Asked::Entered(scheduler, _)) => Ok(self.hold(scheduler, most)),
             Ok(Asked::RunHere(_)) => Err(Refused::Full),
             Ok(Asked::Waiting(waiter)) => match self.await_verdict(&waiter, patience) {
-                Ok(()) => Ok(Held { engine: self }),
+                Ok(()) => Ok(Held::new(self, 1).widen(most)),
                 Err((_, refused)) => Err(refused),
             },
             Err((_, refused)) => Err(refused),
@@ -161,9 +166,15 @@ impl<W: Work> Engine<W> {
         }
     }
 
-    fn hold(self: &Arc<Self>, mut scheduler: MutexGuard<'_, Scheduler<W::Job>>) -> Held<'_, W> {
+    /// Holds the place that the caller may enter, and others that are free, up to `most` together.
+    fn hold(
+        self: &Arc<Self>,
+        mut scheduler: MutexGuard<'_, Scheduler<W::Job>>,
+        most: usize,
+    ) -> Held<'_, W> {
         scheduler.hold_place();
-        Held { engine: self }
+        let more = if most > 1 { scheduler.hold_free_places(most - 1) } else { 0 };
+        Held::new(self, 1 + more)
     }
 
     fn ask<'a>(

@@ -162,9 +162,21 @@ impl<J> Scheduler<J> {
         self.gate.shut();
     }
 
-    /// Turns a held place into a task's, or gives it back.
-    pub(crate) fn release_place(&mut self) {
-        self.gate.permits -= 1;
+    /// Holds up to `most` places that are free, and says how many. A closed pool gives out no more of them, and
+    /// none is free for the caller while submitters wait.
+    pub(crate) fn hold_free_places(&mut self, most: usize) -> usize {
+        if self.admission() != Admission::Enter {
+            return 0;
+        }
+        let places = self.places().min(most);
+        self.gate.permits += places;
+        self.gate.shut();
+        places
+    }
+
+    /// Turns held places into those of tasks, or gives them back.
+    pub(crate) fn release_places(&mut self, places: usize) {
+        self.gate.permits -= places;
         self.gate.shut();
     }
 
@@ -277,7 +289,7 @@ mod tests {
         let mut scheduler = scheduler();
         (0..9).for_each(|_| scheduler.hold_place());
         assert_eq!(scheduler.admission(), Admission::Full);
-        scheduler.release_place();
+        scheduler.release_places(1);
         assert_eq!(scheduler.admission(), Admission::Enter);
     }
 
@@ -291,6 +303,14 @@ mod tests {
         assert_eq!(scheduler.places(), 1);
         assert_eq!(scheduler.admission(), Admission::Full);
         assert!(!scheduler.is_clear());
+        assert_eq!(scheduler.hold_free_places(1), 0);
+    }
+
+    #[test]
+    fn as_many_places_are_held_at_once_as_are_free() {
+        let mut scheduler = scheduler();
+        assert_eq!((scheduler.hold_free_places(4), scheduler.gate.permits()), (4, 4));
+        assert_eq!((scheduler.hold_free_places(9), scheduler.hold_free_places(9)), (5, 0));
     }
 
     #[test]

@@ -45,6 +45,12 @@ impl Task {
         if fits::<F>() { Task::hold(closure) } else { Task::hold(BoxedClosure(Box::new(closure))) }
     }
 
+    /// The same task, as submitted by this line of code.
+    pub(crate) fn with_origin(mut self, origin: &'static Location<'static>) -> Self {
+        self.origin = origin;
+        self
+    }
+
     /// Puts a queued task into a task: something small that has a life beside the queue.
     #[track_caller]
     pub(crate) fn queued<E: QueuedTask + Send + 'static>(queued: E) -> Self {

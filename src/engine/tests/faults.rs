@@ -64,7 +64,7 @@ fn without_any_worker_the_task_comes_back() {
     let engine = engine(4, 0, |attempt| attempt < 2);
     let (done, all_done) = mpsc::channel();
     assert_eq!(submit(&engine, &done), Err(Refused::NoWorker));
-    assert_eq!(engine.admit(WAIT).err(), Some(Refused::NoWorker));
+    assert_eq!(engine.admit(1, WAIT).err(), Some(Refused::NoWorker));
     let stats = engine.stats();
     assert_eq!((stats.accepted, stats.refused, stats.workers), (0, 2, 0));
     submit(&engine, &done).unwrap();
@@ -160,7 +160,7 @@ fn a_pool_opens_again_even_if_its_minimum_cannot_be_started() {
 #[test]
 fn a_permit_has_a_worker() {
     let engine = engine(2, 0, |attempt| attempt > 0);
-    let permit = engine.admit(WAIT).unwrap();
+    let permit = engine.admit(1, WAIT).unwrap();
     let (done, all_done) = mpsc::channel();
     permit.put(Task::new(move || done.send(()).unwrap()));
     all_done.recv().unwrap();

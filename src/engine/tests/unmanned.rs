@@ -110,6 +110,6 @@ fn a_task_that_was_promised_a_place_is_dropped_if_no_worker_will_ever_take_it() 
     engine.lock().hold_place();
     // A start has failed, and so soon after that none is tried.
     engine.lock().no_start_before = Instant::now().checked_add(Duration::from_secs(3600));
-    Held { engine: &engine }.put(Task::new(move || drop(inside)));
+    Held::new(&engine, 1).put(Task::new(move || drop(inside)));
     assert_eq!(Arc::strong_count(&token), 1);
 }

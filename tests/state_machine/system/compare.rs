@@ -114,7 +114,7 @@ fn compare_figures(shard: &Shard, control: &Control, runs: Runs) -> Comparison {
     Difference::between("figures", shard.figures(), figures(&stats, control.is_closed()))?;
     if runs == Runs::Futures && shard.places.closed && shard.is_over() {
         // The figures do not show the drivers, so the test asks whether the last one has left.
-        let drained = control.drain_timeout(Duration::ZERO).is_ok();
+        let drained = control.blocking_drain_timeout(Duration::ZERO).is_ok();
         Difference::between("the pool is at its end", true, drained)?;
     }
     let workers = shard.workers(runs);

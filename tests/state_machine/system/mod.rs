@@ -263,7 +263,7 @@ impl<K: Kind> System<K> {
             }
             Step::Close { shard: Some(shard) } => controls[shard].close(),
             Step::DrainNow { shard: Some(shard) } => {
-                let drained = controls[shard].drain_timeout(std::time::Duration::ZERO);
+                let drained = controls[shard].blocking_drain_timeout(std::time::Duration::ZERO);
                 return Answer::Left(vec![left_after(drained)]);
             }
             Step::Reopen { shard: Some(shard) } => {

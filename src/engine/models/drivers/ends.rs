@@ -44,7 +44,7 @@ fn a_dropped_submission_gives_its_place_back() {
     explore(|| {
         let pool = pool(1, Start::ByHand, settings(1, 0));
         let [driver] = drivers(&pool);
-        let held = pool.admit(Patience::None).unwrap();
+        let held = pool.admit(1, Patience::None).unwrap();
         let (other, drops) = (Arc::clone(&pool), Drops::default());
         let guard = drops.guard();
         let submitter = thread::spawn(move || {
@@ -59,7 +59,7 @@ fn a_dropped_submission_gives_its_place_back() {
         drop(held);
         let entered = submitter.join().unwrap();
         assert_eq!(drops.count(), usize::from(!entered));
-        assert_eq!(pool.admit(Patience::None).is_ok(), !entered, "the place is free again");
+        assert_eq!(pool.admit(1, Patience::None).is_ok(), !entered, "the place is free again");
         pool.close();
         turn_until_it_leaves(driver);
         assert_eq!((ended(&pool), drops.count()), ((u64::from(entered), 0), 1));
@@ -118,7 +118,7 @@ fn a_lost_driver_sends_waiting_submitters_away() {
     explore(|| {
         let pool = pool(1, Start::ByHand, settings(1, 0));
         let [driver] = drivers(&pool);
-        let held = pool.admit(Patience::None).unwrap();
+        let held = pool.admit(1, Patience::None).unwrap();
         let other = Arc::clone(&pool);
         let submitter = thread::spawn(move || {
             let refused = block_on(other.enter(bare(async { 1 })));
@@ -153,7 +153,7 @@ fn a_permit_whose_runtime_is_gone_has_its_task_cancelled() {
         let pool = pool(1, Start::ByHand, settings(1, 8));
         let [driver] = drivers(&pool);
         *pool.work().start.lock().unwrap() = Start::Gone;
-        let held = pool.admit(Patience::None).unwrap();
+        let held = pool.admit(1, Patience::None).unwrap();
         let shutdown = thread::spawn(move || drop(driver));
         let task_state = pack(&pool, async { 1 });
         held.put(Job::Spawned(QueueEntry::new(&task_state)));

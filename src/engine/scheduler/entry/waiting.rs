@@ -1,12 +1,11 @@
-//! A place that is held for a task to come, and futures that wait for a place.
+//! Futures that wait for a place.
 
 use std::future::Future;
-use std::mem::ManuallyDrop;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use super::{Asked, Patience};
+use super::{Asked, Held, Patience};
 use crate::engine::scheduler::core::Scheduler;
 use crate::engine::sync::MutexGuard;
 use crate::engine::wait::{Verdict, Waiter};
@@ -14,44 +13,15 @@ use crate::engine::{Engine, Work};
 use crate::error::Refused;
 
 impl<W: Work> Engine<W> {
-    /// Holds a place as soon as there is one.
-    pub(crate) fn admit_async(self: &Arc<Self>) -> Admit<'_, W> {
-        Admit { gate: AtGate { engine: self, waiter: None } }
+    /// Holds a place as soon as there is one, and with it others that are free, up to `most` together.
+    pub(crate) fn admit_async(self: &Arc<Self>, most: usize) -> Admit<'_, W> {
+        Admit { gate: AtGate { engine: self, waiter: None }, most }
     }
 
     #[cfg(any(feature = "tokio", test))]
     /// Puts a job into the queue as soon as there is a place.
     pub(crate) fn enter(self: &Arc<Self>, job: W::Job) -> Enter<'_, W> {
         Enter { gate: AtGate { engine: self, waiter: None }, job: Some(job) }
-    }
-}
-
-/// A place at the gate that is held for a task to come.
-pub(crate) struct Held<'a, W: Work> {
-    pub(in crate::engine) engine: &'a Arc<Engine<W>>,
-}
-
-impl<'a, W: Work> Held<'a, W> {
-    pub(crate) fn engine(&self) -> &'a Arc<Engine<W>> {
-        self.engine
-    }
-
-    /// Puts a job into the place.
-    pub(crate) fn put(self, job: W::Job) {
-        let held = ManuallyDrop::new(self);
-        let mut scheduler = held.engine.lock();
-        scheduler.release_place();
-        held.engine.put_promised(scheduler, job);
-    }
-}
-
-impl<W: Work> Drop for Held<'_, W> {
-    fn drop(&mut self) {
-        self.engine.decide(|scheduler, actions| {
-            scheduler.release_place();
-            scheduler.serve_waiters(actions);
-            scheduler.call_last_to_go(actions);
-        });
     }
 }
 
@@ -97,7 +67,7 @@ impl<'a, W: Work> AtGate<'a, W> {
         };
         self.waiter = None;
         Poll::Ready(match verdict {
-            Verdict::Granted => Ok(Place::Held(Held { engine })),
+            Verdict::Granted => Ok(Place::Held(Held::new(engine, 1))),
             Verdict::Closed => {
                 let mut scheduler = engine.lock();
                 scheduler.gate.refused += 1;
@@ -114,24 +84,25 @@ impl<W: Work> Drop for AtGate<'_, W> {
         };
         let verdict = self.engine.decide(|scheduler, actions| scheduler.withdraw(&waiter, actions));
         if verdict.is_ok_and(|verdict| verdict == Verdict::Granted) {
-            drop(Held { engine: self.engine });
+            drop(Held::new(self.engine, 1));
         }
     }
 }
 
-/// A future that is ready when a place is held, or refused.
+/// A future that is ready when places are held, or refused.
 pub(crate) struct Admit<'a, W: Work> {
     gate: AtGate<'a, W>,
+    most: usize,
 }
 
 impl<'a, W: Work> Future for Admit<'a, W> {
     type Output = Result<Held<'a, W>, Refused>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let engine = self.gate.engine;
+        let (engine, most) = (self.gate.engine, self.most);
         self.gate.poll(context).map_ok(|place| match place {
-            Place::Now(scheduler) => engine.hold(scheduler),
-            Place::Held(held) => held,
+            Place::Now(scheduler) => engine.hold(scheduler, most),
+            Place::Held(held) => held.widen(most),
         })
     }
 }

@@ -13,7 +13,7 @@ fn the_last_worker_stays_while_a_permit_is_out() {
     trial.scheduler.hold_place();
     let next = trial.ask(me, Report::Rest { expired: true });
     assert!(matches!(next, Order::Rest(Rest::Anew)));
-    trial.scheduler.release_place();
+    trial.scheduler.release_places(1);
     assert!(matches!(trial.ask(me, Report::Rest { expired: true }), Order::Leave));
 }
 
