@@ -1,4 +1,5 @@
-//! go-playground's batch: ten e-mails, read as they complete, and the rest cancelled after a failure.
+//! go-playground's batch: e-mails that one thread queues while another reads the results, and the rest cancelled after
+//! a failure.
 
 use std::error::Error;
 use std::thread;
@@ -27,17 +28,23 @@ fn send_email(number: u32, bounces: bool) -> Sent {
 fn main() -> Result<(), Box<dyn Error>> {
     let pool = Pool::new(4);
 
-    // All goes well. The batch ends by itself: nobody has to say that it is complete.
+    // All goes well. One thread queues, and this one reads meanwhile. The batch ends when the spawner has been dropped
+    // and every result has been read.
     let mut batch = pool.batch();
-    for number in 0..10 {
-        batch.spawn(move || send_email(number, false))?;
-    }
+    let spawner = batch.spawner();
+    let producer = thread::spawn(move || {
+        for number in 0..10 {
+            spawner.spawn(move || send_email(number, false))?;
+        }
+        Ok::<(), formic::Error>(())
+    });
     let mut delivered = 0;
-    for outcome in batch {
-        println!("{:?}", outcome?);
+    for (index, outcome) in batch.indexed() {
+        println!("e-mail {index}: {:?}", outcome?);
         delivered += 1;
     }
     assert_eq!(delivered, 10);
+    producer.join().expect("it does not panic")?;
 
     // The first one bounces, and we give up: what is queued never runs, what runs is asked to stop.
     let mut batch = pool.batch();

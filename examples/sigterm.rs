@@ -1,5 +1,5 @@
 //! A worker process that is told to stop: at SIGTERM or Ctrl-C it accepts no more, gives what was accepted some
-//! time, drops what has not started, and says what is left by its exit code.
+//! time, then stops what is left, and says by its exit code how that went.
 //!
 //! With `--demo` it sends the signal to itself.
 
@@ -15,15 +15,12 @@ use formic::{Pool, Refused};
 /// How long accepted jobs may take at the end. An orchestrator that kills after 30 seconds leaves room for it.
 const GRACE: Duration = Duration::from_secs(20);
 
-/// Stops the pool, and returns the exit code: 0 if every accepted job has run, 1 if some were dropped.
+/// Stops the pool, and returns the exit code: 0 if every accepted job has run, 1 if some were dropped, 2 if some still run.
 fn stop(pool: &Pool, grace: Duration) -> u8 {
-    let Err(left) = pool.drain_timeout(grace) else { return 0 };
-    let dropped = pool.discard();
-    println!("after {grace:?}: {left}; {dropped} were dropped");
-    match pool.drain_timeout(Duration::from_secs(1)) {
-        Ok(()) => 1,
+    match pool.shutdown(grace) {
+        Ok(()) => u8::from(pool.stats().cancelled > 0),
         Err(left) => {
-            println!("{left}: the process ends with them");
+            println!("after {grace:?}: {left}; the process ends with them");
             2
         }
     }

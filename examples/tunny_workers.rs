@@ -3,7 +3,9 @@
 use std::cell::Cell;
 use std::error::Error;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use formic::{CallError, FnPool};
 
@@ -66,5 +68,27 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (opened, closed) = (OPENED.load(Ordering::Relaxed), CLOSED.load(Ordering::Relaxed));
     println!("{opened} connections were opened, {closed} were closed");
     assert_eq!(opened, closed);
+    block_until_ready()
+}
+
+/// `BlockUntilReady`: the first worker's server is down, so the second worker takes all tasks.
+fn block_until_ready() -> Result<(), Box<dyn Error>> {
+    let is_up = Arc::new(AtomicBool::new(false));
+    let server = Arc::clone(&is_up);
+    let connect = move |worker: usize| {
+        if worker > 0 || server.load(Ordering::Relaxed) { Ok(worker) } else { Err("no route") }
+    };
+    let pool = FnPool::builder()
+        .workers(2)
+        .state(connect)
+        .retry(Duration::from_millis(1), Duration::from_millis(100))
+        .on_state_error(|worker, error, attempt| println!("{worker}: {error}, attempt {attempt}"))
+        .build(|worker: &mut usize, ()| *worker)?;
+    for _ in 0..10 {
+        assert_eq!(pool.call(())?, 1);
+    }
+    println!("{} of {} workers are not ready", pool.stats().unready, pool.workers());
+    is_up.store(true, Ordering::Relaxed);
+    pool.drain()?;
     Ok(())
 }

@@ -7,6 +7,8 @@ mod futures; // .. in pools of futures
 
 use std::future::Future;
 
+#[cfg(feature = "tower")]
+pub(crate) use self::calls::start;
 use crate::builder::Started;
 use crate::engine::{Held, Patience, Work};
 use crate::error::Refused;
@@ -42,7 +44,7 @@ pub(crate) trait Admits {
     fn hold_async(
         &self,
         most: usize,
-    ) -> impl Future<Output = Result<Held<'_, Self::Work>, Refused>> + Send;
+    ) -> impl Future<Output = Result<Held<'_, Self::Work>, Refused>> + Send + Sync;
 }
 
 impl<P: Pooled> Admits for P {

@@ -1,20 +1,33 @@
 //! `Batch`: a group of tasks, and their outcomes in order of completion or of spawning.
 
-use std::collections::BTreeMap;
+mod all; // .. of all tasks, or of the first that returns
+#[cfg(feature = "tokio")]
+mod futures; // how tasks of pools of futures are spawned
+mod outcomes; // what a batch holds
+mod results; // batches of tasks that may fail
+mod spawner; // spawning from other threads
+#[cfg(feature = "tokio")]
+mod stream; // outcomes as a stream
+mod threads; // how tasks of pools of threads are spawned
+
 use std::fmt;
 use std::future::poll_fn;
 
-use crate::completions::Completions;
-use crate::error::{JoinError, SubmitError};
-use crate::handle::JoinHandle;
+use self::outcomes::Outcomes;
+use crate::error::JoinError;
 use crate::pool::Pool;
+
+pub use self::spawner::BatchSpawner;
 
 /// A group of tasks of one pool. Iterating gives their outcomes as they complete, and ends when
 /// there are no more; the batch need not be declared complete.
 ///
+/// Every pool and every [`Multi`](crate::Multi) has a `batch()`. `T` is what a task returns, and `P` is the pool.
+///
 /// A batch may be larger than queue and capacity together: [`spawn`](Batch::spawn) waits for a place
 /// as [`Pool::spawn`] does, while the workers go on. A task may use a batch of its own pool. A dropped
 /// batch lets its tasks run on; their panics go to the [`on_panic`](crate::Builder::on_panic) hook.
+/// [`cancel_on_drop`](Batch::cancel_on_drop) changes that.
 ///
 /// # Examples
 ///
@@ -52,50 +65,28 @@ use crate::pool::Pool;
 /// assert_eq!((outcomes, failures), (100, 1));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// To spawn on one thread and read on another, take a [`spawner`](Batch::spawner).
+///
+/// # Blocking
+///
+/// [`next`](Iterator::next), `join_all`, `first_returned` and the like block the thread. A task that waits in them lends
+/// its place, as in [`JoinHandle::join`](crate::JoinHandle#waiting-inside-a-task). Each has a form with `_async`, for
+/// any executor. If the tasks are futures, to block a thread of a runtime could mean to wait for ever: there, the
+/// last outcome is [`Refused::InRuntime`](crate::Refused::InRuntime), and the batch can still be awaited.
 #[doc(alias = "JoinSet")]
 #[doc(alias = "WaitGroup")]
 #[doc(alias = "CompletionService")]
 #[must_use = "a batch does nothing until something is spawned on it"]
-pub struct Batch<T> {
-    pool: Pool,
-    tasks: Completions<JoinHandle<T>>,
+pub struct Batch<T, P = Pool> {
+    pool: P,
+    outcomes: Outcomes<T>,
 }
 
-impl<T: Send + 'static> Batch<T> {
-    pub(crate) fn new(pool: Pool) -> Self {
-        Batch { pool, tasks: Completions::starting_at(0) }
-    }
-
-    /// Spawns a task of the batch. Waits for a place as [`Pool::spawn`] does.
-    ///
-    /// # Errors
-    ///
-    /// As [`Pool::spawn`]: the closure comes back.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let pool = formic::Pool::new(2);
-    /// let mut batch = pool.batch();
-    /// batch.spawn(|| 1)?;
-    /// batch.spawn(|| 2)?;
-    /// assert_eq!(batch.flatten().sum::<i32>(), 3);
-    ///
-    /// pool.close();
-    /// let mut batch = pool.batch::<i32>();
-    /// let task = batch.spawn(|| 3).unwrap_err().into_task();
-    /// assert_eq!(task(), 3); // it is ours again
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[track_caller]
-    #[doc(alias = "Queue")]
-    pub fn spawn<F>(&mut self, task: F) -> Result<(), SubmitError<F>>
-    where
-        F: FnOnce() -> T + Send + 'static,
-    {
-        let handle = self.pool.spawn(task)?;
-        self.tasks.push(handle);
-        Ok(())
+impl<T: Send + 'static, P> Batch<T, P> {
+    /// `may_block` says whether the calling thread may block until tasks of the pool end.
+    fn new(pool: P, may_block: fn() -> bool) -> Self {
+        Batch { pool, outcomes: Outcomes::new(may_block) }
     }
 
     /// How many outcomes have not been given out.
@@ -114,10 +105,10 @@ impl<T: Send + 'static> Batch<T> {
     /// ```
     #[must_use]
     pub fn len(&self) -> usize {
-        self.tasks.len()
+        self.outcomes.len()
     }
 
-    /// Whether all outcomes have been given out.
+    /// Whether all outcomes have been given out. Spawners may still add tasks.
     ///
     /// # Examples
     ///
@@ -131,11 +122,12 @@ impl<T: Send + 'static> Batch<T> {
     /// ```
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.tasks.len() == 0
+        self.len() == 0
     }
 
-    /// Cancels every task: one that has not started never runs, and one that runs is asked to stop. The
-    /// outcomes are still given out. May be called at any time, and more than once.
+    /// Cancels every task that is in the batch now: one that has not started never runs, a closure that runs is asked
+    /// to stop, and a future is dropped. The outcomes are still given out. May be called at any time, and more
+    /// than once. Tasks that are spawned later run.
     ///
     /// # Examples
     ///
@@ -151,69 +143,61 @@ impl<T: Send + 'static> Batch<T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias = "Cancel")]
+    #[doc(alias = "abort_all")]
     pub fn cancel(&self) {
-        self.tasks.cancel();
+        self.outcomes.cancel();
     }
 
-    /// Waits for all tasks; their outcomes in the order of spawning, without those that have been
-    /// given out before. A task that panicked or was cancelled has its error there.
+    /// Cancels the tasks when the batch is dropped before all outcomes were given out, as
+    /// [`cancel`](Batch::cancel) does. Also those that a spawner adds at that moment.
     ///
     /// # Examples
     ///
     /// ```
-    /// let pool = formic::Pool::new(4);
-    /// let mut batch = pool.batch();
-    /// for word in ["one", "two", "three"] {
-    ///     batch.spawn(move || word.len())?;
-    /// }
-    /// let lengths: Result<Vec<_>, _> = batch.join_all().into_iter().collect();
-    /// assert_eq!(lengths?, [3, 3, 5]);
+    /// let pool = formic::Pool::new(1);
+    /// let mut batch = pool.batch().cancel_on_drop();
+    /// batch.spawn(|| {
+    ///     while !formic::is_cancelled() {
+    ///         std::thread::yield_now();
+    ///     }
+    /// })?;
+    /// drop(batch); // also by a `?` or a panic
+    /// pool.drain()?; // the task has an end now, whether it has started or not
+    /// assert_eq!(pool.stats().completed + pool.stats().cancelled, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[doc(alias = "Results")]
-    #[doc(alias = "WaitAll")]
-    pub fn join_all(mut self) -> Vec<Result<T, JoinError>> {
-        let mut outcomes = BTreeMap::new();
-        while let Some((number, outcome)) = self.tasks.next() {
-            outcomes.insert(number, outcome);
-        }
-        outcomes.into_values().collect()
+    pub fn cancel_on_drop(mut self) -> Self {
+        self.outcomes.cancel_on_drop();
+        self
     }
 
-    /// Waits for the first task that returns, and cancels the rest.
+    /// The next outcome in order of completion, if one is there. Never blocks. `None` says that none is there, or that
+    /// there are no more.
     ///
-    /// # Errors
-    ///
-    /// The errors of all tasks, in order of completion, if none returned.
+    /// A thread that holds a [`spawner`](Batch::spawner) of the batch reads with this.
     ///
     /// # Examples
     ///
     /// ```
     /// let pool = formic::Pool::new(2);
     /// let mut batch = pool.batch();
-    /// batch.spawn(|| panic!("no luck"))?;
-    /// batch.spawn(|| "found")?;
-    /// assert_eq!(batch.first_ok().unwrap(), "found");
+    /// assert!(batch.try_next().is_none());
+    /// batch.spawn(|| 6 * 7)?;
+    /// pool.wait_idle()?;
+    /// assert_eq!(batch.try_next().unwrap()?, 42);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[doc(alias = "invokeAny")]
-    #[doc(alias = "select_ok")]
-    pub fn first_ok(mut self) -> Result<T, Vec<JoinError>> {
-        let mut errors = Vec::new();
-        while let Some((_, outcome)) = self.tasks.next() {
-            match outcome {
-                Ok(value) => {
-                    self.cancel();
-                    return Ok(value);
-                }
-                Err(error) => errors.push(error),
-            }
-        }
-        Err(errors)
+    #[doc(alias = "try_join_next")]
+    pub fn try_next(&mut self) -> Option<Result<T, JoinError>> {
+        self.outcomes.take_ready().map(|(_, outcome)| outcome)
     }
 
     /// The next outcome in order of completion, for any executor; `None` when there are no more. The
-    /// outcome is an error if the task panicked or was cancelled. Dropped while it waits, nothing is lost.
+    /// outcome is an error if the task panicked or was cancelled.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropped while it waits, nothing is lost.
     ///
     /// # Examples
     ///
@@ -235,25 +219,74 @@ impl<T: Send + 'static> Batch<T> {
     /// ```
     #[doc(alias = "join_next")]
     pub async fn next_async(&mut self) -> Option<Result<T, JoinError>> {
-        poll_fn(|context| self.tasks.poll_next(context)).await.map(|(_, outcome)| outcome)
+        self.next_indexed_async().await.map(|(_, outcome)| outcome)
+    }
+
+    /// The outcomes in order of completion, each with the index that [`spawn`](Batch::spawn) returned: the first task
+    /// of a batch has index 0. Blocks for each outcome as [`next`](Iterator::next) does.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pool = formic::Pool::new(2);
+    /// let words = ["one", "two", "three"];
+    /// let mut batch = pool.batch();
+    /// for word in words {
+    ///     batch.spawn(move || word.len())?;
+    /// }
+    /// for (index, length) in batch.indexed() {
+    ///     assert_eq!(words[index].len(), length?);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "enumerate")]
+    #[doc(alias = "join_next_with_id")]
+    pub fn indexed(&mut self) -> impl Iterator<Item = (usize, Result<T, JoinError>)> + Send + '_ {
+        std::iter::from_fn(|| self.outcomes.next())
+    }
+
+    /// As [`next_async`](Batch::next_async), with the index of the task.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropped while it waits, nothing is lost.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = formic::Pool::new(2);
+    /// let mut batch = pool.batch();
+    /// batch.spawn(|| 0)?;
+    /// batch.spawn(|| 1)?;
+    /// while let Some((index, outcome)) = batch.next_indexed_async().await {
+    ///     assert_eq!(outcome?, index);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn next_indexed_async(&mut self) -> Option<(usize, Result<T, JoinError>)> {
+        poll_fn(|context| self.outcomes.poll_next(context)).await
     }
 }
 
-impl<T: Send + 'static> Iterator for Batch<T> {
+impl<T: Send + 'static, P> Iterator for Batch<T, P> {
     type Item = Result<T, JoinError>;
 
-    /// Blocks until the next outcome in order of completion is available.
+    /// Blocks until the next outcome in order of completion is available. `None` when there are no more: all outcomes
+    /// were given out, and every [`spawner`](Batch::spawner) has been dropped.
     fn next(&mut self) -> Option<Self::Item> {
-        self.tasks.next().map(|(_, outcome)| outcome)
+        self.outcomes.next().map(|(_, outcome)| outcome)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.len(), Some(self.len()))
+        self.outcomes.blocking_size_hint()
     }
 }
 
-impl<T> fmt::Debug for Batch<T> {
+impl<T, P> fmt::Debug for Batch<T, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Batch").field("left", &self.tasks.len()).finish_non_exhaustive()
+        f.debug_struct("Batch").field("left", &self.outcomes.len()).finish_non_exhaustive()
     }
 }

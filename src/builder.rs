@@ -7,16 +7,21 @@ mod threads; // .. and only a pool of threads
 mod check; // what cannot be
 mod started; // what every pool is made of
 mod build; // .. and each kind of pool
+mod state; // .. with a state per worker that may fail
 
+use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::Hooks;
 use crate::growth::Growth;
 use crate::pool::Pool;
 
+pub(crate) use self::check::check_preallocate;
 pub(crate) use self::started::Started;
+pub use self::state::StateBuilder;
 pub use self::threads::OnThreads;
 pub use self::when_full::WhenFull;
 pub use self::workers::Workers;
@@ -60,6 +65,8 @@ pub struct Builder<P = Pool> {
     name: String,
     stack_size: Option<usize>,
     hooks: Hooks,
+    /// Of an `FnPool`: what is given the results that no handle receives. Its type is known where it is set and read.
+    on_result: Option<Arc<dyn Any + Send + Sync>>,
     /// What a pool of futures runs on: one of these, or the runtime that it is built in.
     #[cfg(feature = "tokio")]
     pub(crate) runtime: Option<tokio::runtime::Handle>,
@@ -84,6 +91,7 @@ impl<P> Builder<P> {
             name: "formic".to_owned(),
             stack_size: None,
             hooks: Hooks::default(),
+            on_result: None,
             #[cfg(feature = "tokio")]
             runtime: None,
             #[cfg(feature = "tokio")]

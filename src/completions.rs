@@ -1,16 +1,25 @@
 //! Tasks in flight, and their outcomes in order of completion.
 
+mod inbox; // tasks that other threads add
+#[cfg(all(test, loom))]
+mod models;
+
 use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::ptr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Wake, Waker};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use self::inbox::Inbox;
+use crate::engine::sync::{Mutex, lock};
+use crate::engine::wait::is_over;
 use crate::engine::{self, Kind, Lent, Release, Suspension};
 use crate::error::JoinError;
 use crate::handle::JoinHandle;
+
+pub(crate) use self::inbox::{Producer, Rest};
 
 /// The number of a task, and its outcome.
 pub(crate) type Numbered<R> = (usize, Result<R, JoinError>);
@@ -30,6 +39,9 @@ pub(crate) trait InFlight {
 
     /// A task waits for this one: see [`Joinable::want`](engine::Joinable::want).
     fn want(&self, by: Weak<dyn Release>) -> Option<Duration>;
+
+    /// No task waits for this one any more.
+    fn unwant(&self);
 
     fn cancel(&self);
 
@@ -59,6 +71,12 @@ impl<T> InFlight for JoinHandle<T> {
         self.task_state()?.want(by)
     }
 
+    fn unwant(&self) {
+        if let Some(task_state) = self.task_state() {
+            task_state.unwant();
+        }
+    }
+
     fn cancel(&self) {
         JoinHandle::cancel(self);
     }
@@ -75,13 +93,15 @@ impl<T> InFlight for JoinHandle<T> {
 /// Tasks in flight by the order of their start, and which of them have ended.
 pub(crate) struct Completions<T> {
     tasks: BTreeMap<usize, T>,
-    /// The number of the task that is added next.
+    /// The number of the task that is added next, if there is no inbox.
     next: usize,
     /// A task that waited has run each task below this number, or let its pool know that it waits.
     known: usize,
     /// That task.
     known_by: Option<KnownBy>,
     ended: Arc<Ended>,
+    /// There from the first [`Producer`] on.
+    inbox: Option<Arc<Inbox<T>>>,
     /// There while a task is suspended on the next outcome.
     suspension: Option<Suspension>,
 }
@@ -101,12 +121,8 @@ struct Ended(Mutex<EndedState>);
 struct EndedState {
     numbers: VecDeque<usize>,
     waker: Option<Waker>,
-}
-
-impl Ended {
-    fn lock(&self) -> MutexGuard<'_, EndedState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+    /// More tasks may come from so many.
+    producers: usize,
 }
 
 /// Is woken when the task with this number has ended.
@@ -115,9 +131,19 @@ struct TellEnd {
     number: usize,
 }
 
+impl TellEnd {
+    /// Has the end of a task told, now or later.
+    fn watch(ended: &Arc<Ended>, number: usize, task: &impl InFlight) {
+        let teller = Arc::new(TellEnd { ended: Arc::clone(ended), number });
+        if !task.watch(&Waker::from(Arc::clone(&teller))) {
+            teller.wake();
+        }
+    }
+}
+
 impl Wake for TellEnd {
     fn wake(self: Arc<Self>) {
-        let mut state = self.ended.lock();
+        let mut state = lock(&self.ended.0);
         state.numbers.push_back(self.number);
         let waker = state.waker.take();
         drop(state);
@@ -129,40 +155,83 @@ impl<T> Completions<T> {
     /// No task yet. The first one gets this number.
     pub(crate) fn starting_at(number: usize) -> Self {
         let (tasks, ended) = (BTreeMap::new(), Arc::default());
-        Completions { tasks, next: number, known: number, known_by: None, ended, suspension: None }
+        let (known_by, inbox, suspension) = (None, None, None);
+        Completions { tasks, next: number, known: number, known_by, ended, inbox, suspension }
     }
 
     /// The number of the task that is added next.
     pub(crate) fn next_number(&self) -> usize {
-        self.next
+        self.inbox.as_ref().map_or(self.next, |inbox| inbox.next_number())
     }
 
     /// How many outcomes have not been taken.
     pub(crate) fn len(&self) -> usize {
-        self.tasks.len()
+        self.tasks.len() + self.inbox.as_ref().map_or(0, |inbox| inbox.len())
+    }
+
+    /// Adds tasks from other threads.
+    pub(crate) fn producer(&mut self) -> Producer<T> {
+        let next = self.next;
+        Producer::new(self.inbox.get_or_insert_with(|| Inbox::starting_at(next)), &self.ended)
+    }
+
+    /// Whether other threads may still add tasks.
+    pub(crate) fn is_open(&self) -> bool {
+        self.inbox.is_some() && lock(&self.ended.0).producers > 0
+    }
+
+    /// Whether no outcome will ever come.
+    pub(crate) fn is_at_end(&self) -> bool {
+        // In this order: what the last producer has added is in the inbox.
+        !self.is_open() && self.len() == 0
+    }
+
+    /// Takes over what other threads have added. If there is a waker, it is woken when they add more.
+    fn take_over(&mut self, waker: Option<&Waker>) {
+        if let Some(inbox) = &self.inbox {
+            self.tasks.extend(inbox.take(waker.cloned()));
+        }
+    }
+
+    /// Refuses what other threads add from now on.
+    pub(crate) fn close(&mut self, rest: Rest) {
+        if let Some(inbox) = self.inbox.take() {
+            self.tasks.extend(inbox.close(rest));
+            self.next = inbox.next_number();
+        }
     }
 }
 
 impl<T: InFlight> Completions<T> {
-    /// Adds a task.
-    pub(crate) fn push(&mut self, task: T) {
+    /// Adds a task. Its number.
+    pub(crate) fn push(&mut self, task: T) -> usize {
+        if let Some(inbox) = &self.inbox {
+            return inbox.push(task, &self.ended);
+        }
         let number = self.next;
         self.next += 1;
-        let teller = Arc::new(TellEnd { ended: Arc::clone(&self.ended), number });
-        if !task.watch(&Waker::from(Arc::clone(&teller))) {
-            teller.wake();
-        }
+        TellEnd::watch(&self.ended, number, &task);
         self.tasks.insert(number, task);
+        number
     }
 
     pub(crate) fn cancel(&self) {
         self.tasks.values().for_each(T::cancel);
+        if let Some(inbox) = &self.inbox {
+            // To cancel drops what a user made, so it happens outside of the lock. No other thread reads meanwhile.
+            let tasks = inbox.take(None);
+            tasks.iter().for_each(|(_, task)| task.cancel());
+            inbox.put_back(tasks);
+        }
     }
 
     /// The next outcome, if there is one already, and the number of its task.
     pub(crate) fn take_ended(&mut self) -> Option<Numbered<T::Output>> {
         loop {
-            let number = self.ended.lock().numbers.pop_front()?;
+            let number = lock(&self.ended.0).numbers.pop_front()?;
+            if !self.tasks.contains_key(&number) {
+                self.take_over(None);
+            }
             // It is not there if it was woken more than once.
             if let Some(task) = self.tasks.remove(&number) {
                 return Some((number, task.take()));
@@ -172,23 +241,42 @@ impl<T: InFlight> Completions<T> {
 
     /// Blocks until there is an outcome. None if there is no task. A task that waits here lends its place.
     pub(crate) fn next(&mut self) -> Option<Numbered<T::Output>> {
-        let mut run_here = true;
-        while run_here {
+        self.next_until(None).flatten()
+    }
+
+    /// As [`next`](Completions::next). None if the time is over.
+    pub(crate) fn next_until(
+        &mut self,
+        deadline: Option<Instant>,
+    ) -> Option<Option<Numbered<T::Output>>> {
+        loop {
             if let Some(outcome) = self.take_ended() {
-                return Some(outcome);
+                return Some(Some(outcome));
             }
-            run_here = self.run_one_here();
+            if is_over(deadline) {
+                return self.is_at_end().then_some(None);
+            }
+            self.take_over(None);
+            if !self.run_one_here() {
+                break;
+            }
         }
-        let lent = if self.tasks.is_empty() { None } else { Lent::begin() };
+        let lent = if self.is_at_end() { None } else { Lent::begin() };
         let by = lent.as_ref().map(Lent::token);
-        let retry = Cell::new(by.clone().and_then(|by| self.want_all(&by)));
+        let retry = Cell::new(None);
         let poll = |context: &mut Context<'_>| {
-            if let (Some(_), Some(by)) = (retry.get(), &by) {
-                retry.set(self.tasks.values().find_map(|task| task.want(Weak::clone(by))));
+            let polled = self.poll_ended(context, by.is_some());
+            if let (Poll::Pending, Some(by)) = (&polled, &by) {
+                let again = retry.get().and_then(|_| self.want_again(by));
+                retry.set(self.want_all(by).or(again));
             }
-            self.poll_ended(context)
+            polled
         };
-        engine::block_on_or_retry(poll, || retry.get())
+        let outcome = engine::block_on_until(deadline, poll, || retry.get());
+        if outcome.is_none() && by.is_some() {
+            self.unwant_all();
+        }
+        outcome
     }
 
     pub(crate) fn poll_next(
@@ -196,9 +284,10 @@ impl<T: InFlight> Completions<T> {
         context: &mut Context<'_>,
     ) -> Poll<Option<Numbered<T::Output>>> {
         engine::resume_on_thread();
-        let mut polled = self.poll_ended(context);
+        let in_task = engine::inside().is_some();
+        let mut polled = self.poll_ended(context, in_task);
         while polled.is_pending() && self.run_one_here() {
-            polled = self.poll_ended(context);
+            polled = self.poll_ended(context, in_task);
         }
         if polled.is_ready() {
             self.suspension = None;
@@ -208,19 +297,30 @@ impl<T: InFlight> Completions<T> {
         polled
     }
 
-    fn poll_ended(&mut self, context: &mut Context<'_>) -> Poll<Option<Numbered<T::Output>>> {
+    /// If this is called by a task, the waker is also woken for each task that is added, so that the pool knows that
+    /// it is waited for.
+    fn poll_ended(
+        &mut self,
+        context: &mut Context<'_>,
+        in_task: bool,
+    ) -> Poll<Option<Numbered<T::Output>>> {
         loop {
             if let Some(outcome) = self.take_ended() {
                 return Poll::Ready(Some(outcome));
             }
-            if self.tasks.is_empty() {
-                return Poll::Ready(None);
+            let was_open = self.is_open();
+            // After the look at the producers: what the last of them has added is in the inbox.
+            self.take_over(in_task.then_some(context.waker()));
+            let waker = context.waker().clone();
+            let mut state = lock(&self.ended.0);
+            if !state.numbers.is_empty() || (was_open && state.producers == 0) {
+                continue;
             }
-            let mut state = self.ended.lock();
-            if state.numbers.is_empty() {
-                state.waker = Some(context.waker().clone());
-                return Poll::Pending;
-            }
+            let old = state.waker.replace(waker);
+            drop(state);
+            drop(old);
+            let is_over = !was_open && self.tasks.is_empty();
+            return if is_over { Poll::Ready(None) } else { Poll::Pending };
         }
     }
 
@@ -249,7 +349,19 @@ impl<T: InFlight> Completions<T> {
         if !self.known_by.as_ref().is_some_and(is_same) {
             (self.known, self.known_by) = (0, Some(KnownBy(Weak::clone(by))));
         }
-        let known = std::mem::replace(&mut self.known, self.next);
+        let next = self.tasks.last_key_value().map_or(0, |(number, _)| number + 1);
+        let known = std::mem::replace(&mut self.known, next);
         self.tasks.range(known..).filter_map(|(_, task)| task.want(Weak::clone(by))).last()
+    }
+
+    /// As [`want_all`](Completions::want_all), for tasks that the pool knows of.
+    fn want_again(&self, by: &Weak<dyn Release>) -> Option<Duration> {
+        self.tasks.values().find_map(|task| task.want(Weak::clone(by)))
+    }
+
+    /// No task waits for these any more.
+    fn unwant_all(&mut self) {
+        (self.known, self.known_by) = (0, None);
+        self.tasks.values().for_each(T::unwant);
     }
 }

@@ -3,7 +3,10 @@
 mod steer; // any engine behind one face
 mod figures; // how it goes
 mod size; // how many workers there may be
+mod limits; // .. and how many tasks and submitters may wait, and how long workers stay
 mod ends; // waiting, closing, and opening again
+mod stop; // stopping what runs
+mod timer; // .. when its time is over
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,6 +15,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use self::steer::Steer;
+pub use self::stop::Cancelled;
+pub(crate) use self::stop::LAST_WAIT;
+pub(crate) use self::timer::within;
 use crate::engine::{Ended, Engine, Load, NoStart, Work};
 use crate::error::StillRunning;
 
@@ -86,7 +92,6 @@ impl Control {
         self.engine.check_outside(what)
     }
 
-    #[cfg(feature = "tokio")]
     pub(crate) fn still_running(&self) -> StillRunning {
         self.engine.still_running()
     }

@@ -2,6 +2,9 @@
 
 mod calls; // what its workers do
 mod permit; // a place that is held for an argument
+mod take; // arguments whose call has not started
+mod renew; // a new state for a worker
+mod state; // what a worker keeps between calls
 
 use std::fmt;
 use std::ops::Deref;
@@ -16,8 +19,10 @@ use crate::engine::{Engine, Patience, QueueEntry, TaskState};
 use crate::error::{CallError, Refused, SubmitError};
 use crate::handle::JoinHandle;
 
-pub(crate) use self::calls::{Calls, WorkerState};
+pub(crate) use self::calls::{Calls, ResultHook};
 pub use self::permit::{FnPermit, OwnedFnPermit};
+pub use self::renew::renew_state;
+pub(crate) use self::state::{Bound, Made, Maker, Ready, Retry, Tried};
 
 /// A pool of worker threads that run one function with many arguments.
 ///
@@ -96,7 +101,7 @@ impl<T: Send + 'static, R: Send + 'static> FnPool<T, R> {
         init: impl Fn() -> S + Send + Sync + 'static,
         function: impl Fn(&mut S, T) -> R + Send + Sync + 'static,
     ) -> Self {
-        match FnPool::builder().workers(workers).build_with_state(init, function) {
+        match FnPool::builder().workers(workers).build_with(init, function) {
             Ok(pool) => pool,
             Err(error) => panic!("{error}"),
         }
@@ -293,7 +298,8 @@ impl<T: Send + 'static, R: Send + 'static> FnPool<T, R> {
     /// As [`call`](FnPool::call), for up to `time`, the wait for a place included; it waits for one
     /// whatever [`Builder::when_full`] says. When the time is
     /// over and the call has not started, it is taken back. A call that runs is asked to stop, which
-    /// it can hear by [`formic::is_cancelled`](crate::is_cancelled); its worker serves on.
+    /// it can hear by [`formic::is_cancelled`](crate::is_cancelled) and by [`formic::on_cancel`](fn@crate::on_cancel), whose
+    /// function is called here; its worker serves on.
     ///
     /// # Errors
     ///

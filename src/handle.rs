@@ -175,7 +175,8 @@ impl<T> JoinHandle<T> {
     /// Cancels the task. A task that has not started is dropped with everything it owns: it never runs, its
     /// place is free at once, the outcome is [`JoinError::Cancelled`], and this returns true. A closure that
     /// runs is asked to stop, which it finds out by [`formic::is_cancelled`](crate::is_cancelled); the outcome
-    /// is what it returns. A future that runs is dropped where it stands.
+    /// is what it returns. A future that runs is dropped where it stands. What a running task wants to be called is
+    /// called here: see [`formic::on_cancel`](fn@crate::on_cancel).
     ///
     /// # Examples
     ///
@@ -229,9 +230,11 @@ impl<T> JoinHandle<T> {
 }
 
 /// Whether the task that the calling thread runs was asked to stop: by
-/// [`JoinHandle::cancel`], [`Batch::cancel`](crate::Batch::cancel) or
-/// [`FnPool::call_timeout`](crate::FnPool::call_timeout). Costs next to nothing, so a long task may ask
-/// often. Always false outside of a spawned task. A future needs none of this: to cancel it drops it.
+/// [`JoinHandle::cancel`], [`Batch::cancel`](crate::Batch::cancel),
+/// [`FnPool::call_timeout`](crate::FnPool::call_timeout), or, submitted or spawned, by
+/// [`Control::cancel_all`](crate::Control::cancel_all) and by a shutdown. Costs next to nothing, so a long task may ask
+/// often. A task that blocks can be told by [`on_cancel`](fn@crate::on_cancel). Always false outside of a task. A future
+/// needs none of this, unless a poll takes long: to cancel it drops it.
 ///
 /// # Examples
 ///

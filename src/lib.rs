@@ -172,15 +172,15 @@
 //!
 //! **Wait for everything, and go on.** [`wait_idle`](crate::Pool::wait_idle) leaves the pool open.
 //!
-//! **Shut down with a deadline.** What was accepted is run, and the threads are joined.
+//! **Shut down with a deadline.** What was accepted is run, and the threads are joined. What is left after that time is
+//! dropped or asked to stop.
 //!
 //! ```
 //! # use formic::Pool;
 //! # use std::time::Duration;
 //! # let pool = Pool::new(2);
-//! if let Err(left) = pool.drain_timeout(Duration::from_secs(5)) {
-//!     let dropped = pool.discard();
-//!     eprintln!("{left}; {dropped} were dropped");
+//! if let Err(left) = pool.shutdown(Duration::from_secs(5)) {
+//!     eprintln!("{left}");
 //! }
 //! # assert!(pool.is_closed());
 //! ```
@@ -199,7 +199,7 @@
 //! [The guide](guide) explains how to [choose a pool and its size](guide::choosing), what happens
 //! [when it is full](guide::backpressure), [results and cancellation](guide::results),
 //! [panics](guide::panics), [ends](guide::shutting_down),
-//! [async and blocking together](guide::async_and_blocking) and [tuning](guide::tuning). If you know
+//! [async and blocking together](guide::async_and_blocking), [services of tower](guide::tower) and [tuning](guide::tuning). If you know
 //! another pool, it says line by line what is what: [from Go](guide::coming_from_go),
 //! [from threadpool and rayon](guide::coming_from_rust), [from tokio](guide::coming_from_tokio).
 //!
@@ -208,6 +208,8 @@
 //! None is on by default, and without them the crate has no dependencies.
 //!
 //! - `tokio`: pools of futures, `AsyncPool` and `AsyncFnPool`.
+//! - `tower`: pools as services that hold a place before they are called, and, with `tokio`, a layer that runs a
+//!   service's futures on a pool.
 //!
 //! # What it promises
 //!
@@ -225,6 +227,7 @@ mod cancel_token; // .. called off by another thread
 mod builder; // .. and every setting
 mod growth; // .. of them: how many workers there are
 mod handle; // .. and their results
+mod on_cancel; // .. told to stop
 mod completions; // .. in the order in which they come
 mod batch; // .. of a group of them
 mod scope; // .. of tasks that borrow
@@ -235,8 +238,12 @@ mod global; // one pool for the whole process
 mod semaphore; // so much of anything, for threads and futures
 #[cfg(feature = "tokio")]
 mod async_pool; // futures on tokio
+#[cfg(feature = "tower")]
+pub mod tower; // pools as services
 mod control; // figures, size and ends of every pool
 mod engine; // what makes any pool run
+#[cfg(all(formic_count, not(loom)))]
+mod counted; // the primitives of `race --count`
 mod error; // what can go wrong, one type per act
 mod stats; // figures that add up
 mod unwind; // what may be carried over a panic
@@ -246,21 +253,22 @@ pub use async_pool::{
     AsyncFnPermit, AsyncFnPool, AsyncMap, AsyncPermit, AsyncPool, FromStream, OnTokio,
     OwnedAsyncFnPermit, OwnedAsyncPermit, Source, from_stream,
 };
-pub use batch::Batch;
-pub use builder::{Builder, OnThreads, WhenFull, Workers};
+pub use batch::{Batch, BatchSpawner};
+pub use builder::{Builder, OnThreads, StateBuilder, WhenFull, Workers};
 pub use cancel_token::CancelToken;
-pub use control::Control;
+pub use control::{Cancelled, Control};
 pub use error::{
-    AcquireError, BuildError, CallError, Error, ForEachError, JoinError, NoSuchShard,
+    AcquireError, BatchError, BuildError, CallError, Error, ForEachError, JoinError, NoSuchShard,
     PanicLocation, PrestartError, Refused, ReopenError, ResizeError, ShardErrors, StillRunning,
     SubmitError, TaskError, TaskPanic,
 };
-pub use fn_pool::{FnPermit, FnPool, OwnedFnPermit};
+pub use fn_pool::{FnPermit, FnPool, OwnedFnPermit, renew_state};
 pub use global::{global, spawn, submit};
 pub use growth::Growth;
 pub use handle::{JoinHandle, is_cancelled};
 pub use map::{Map, ScopedMap, Unordered};
 pub use multi::{Balance, Multi, Shard};
+pub use on_cancel::{OnCancel, on_cancel};
 pub use permit::{OwnedPermit, Permit};
 pub use pool::Pool;
 pub use scope::{Scope, ScopedHandle};
@@ -271,7 +279,7 @@ pub use stats::Stats;
 // What `race --count` shows; it is in no other build.
 #[cfg(all(formic_count, not(loom)))]
 #[doc(hidden)]
-pub use engine::sync::counted::{Counts, counts};
+pub use counted::{Counts, counts};
 
 #[cfg(any(doc, doctest))]
 pub mod guide; // for people: how to choose, what waits, how things end

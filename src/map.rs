@@ -8,7 +8,7 @@ use std::iter::FusedIterator;
 use std::panic::Location;
 use std::sync::Arc;
 
-use self::mapping::Host;
+use self::mapping::Target;
 use crate::engine::Patience;
 use crate::error::{ForEachError, JoinError, Refused, TaskError};
 use crate::handle::JoinHandle;
@@ -176,7 +176,7 @@ fn call<I, F: Fn(I) -> R, R>(function: Arc<F>, item: I) -> impl FnOnce() -> R + 
     move || function(item)
 }
 
-impl<J, R> Host<J, JoinHandle<R>> for Pool
+impl<J, R> Target<J, JoinHandle<R>> for Pool
 where
     J: FnOnce() -> R + Send + 'static,
     R: Send + 'static,

@@ -100,7 +100,20 @@ impl<'a> Permit<'a> {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        let task_state = TaskState::new(self.held.engine(), task, Location::caller());
+        self.spawn_from(task, Location::caller())
+    }
+
+    /// As [`spawn`](Permit::spawn), for a caller that noted where the task was submitted.
+    pub(crate) fn spawn_from<F, T>(
+        self,
+        task: F,
+        origin: &'static Location<'static>,
+    ) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let task_state = TaskState::new(self.held.engine(), task, origin);
         self.held.put(Task::queued(Spawned(QueueEntry::new(&task_state))));
         JoinHandle::new(task_state)
     }

@@ -8,7 +8,6 @@ use std::ops::Deref;
 use std::panic::Location;
 use std::sync::Arc;
 
-use crate::batch::Batch;
 use crate::builder::{Builder, Started};
 use crate::control::Control;
 use crate::engine::task::closure::Task;
@@ -299,24 +298,6 @@ impl Pool {
     /// Why the pool, which is closed, refuses tasks.
     pub(crate) fn refusal(&self) -> Refused {
         self.engine().refusal()
-    }
-
-    /// A group of tasks, whose outcomes come in order of completion or of spawning. Costs nothing until
-    /// something is spawned on it.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let pool = formic::Pool::new(2);
-    /// let mut batch = pool.batch();
-    /// for n in [3, 1, 2] {
-    ///     batch.spawn(move || n * n)?;
-    /// }
-    /// assert_eq!(batch.flatten().sum::<i32>(), 14);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn batch<T: Send + 'static>(&self) -> Batch<T> {
-        Batch::new(self.clone())
     }
 }
 

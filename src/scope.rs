@@ -9,7 +9,7 @@
 //!   task's closure was consumed by running it, or was dropped: see `TaskState` in the engine. The closure
 //!   and everything it owned are gone by then.
 //! - The result of a task may borrow, too. It is not kept in the task state, of which the line may hold a
-//!   ghost for longer, but in a drawer that belongs to the scope and is emptied before it returns. A
+//!   tombstone for longer, but in a result slot that belongs to the scope and is emptied before it returns. A
 //!   [`ScopedHandle`] cannot outlive the scope, as its lifetime says.
 //! - A task without a handle holds the scope's latch until its closure was consumed or dropped, and the
 //!   scope waits for the latch.
@@ -17,7 +17,7 @@
 //!   drop nor forget to an effect. Forgetting a [`ScopedHandle`] changes nothing: it owns no task.
 
 mod tasks; // what the scope waits for
-mod drawer; // where a task leaves its result
+mod result_slot; // where a task leaves its result
 mod handle; // .. and who takes it
 mod latch; // tasks without a handle
 
@@ -26,8 +26,8 @@ use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use self::drawer::{Drawer, Empty, Unfilled};
 use self::latch::{Latch, Latched};
+use self::result_slot::{Empty, ResultSlot, Unfilled};
 use self::tasks::Tasks;
 use crate::engine::task::closure::Task;
 use crate::engine::{self, Patience};
@@ -213,10 +213,10 @@ impl<'scope> Scope<'scope, '_> {
         T: Send + 'scope,
     {
         let origin = Location::caller();
-        let (drawer, run) = fill_drawer(origin);
+        let (slot, run) = fill_slot(origin);
         let whole = without_lifetime(Box::new(move || run(task)));
         let handle = self.pool.spawn_or_run(whole, origin);
-        self.hand_out(handle, drawer)
+        self.hand_out(handle, slot)
     }
 
     /// As [`spawn`](Scope::spawn), but never waits and never runs the closure here.
@@ -263,7 +263,7 @@ impl<'scope> Scope<'scope, '_> {
         // The task is in the middle, so that it can be given back if it is refused.
         let shared = Arc::new(Mutex::new(Some(task)));
         let inside = Arc::clone(&shared);
-        let (drawer, run) = fill_drawer(origin);
+        let (slot, run) = fill_slot(origin);
         let whole = without_lifetime(Box::new(move || {
             let task = locked(&inside).take();
             drop(inside);
@@ -276,7 +276,7 @@ impl<'scope> Scope<'scope, '_> {
                 // If the task was discarded it may be dropped here, and a panic after the handle was made
                 // would leak that.
                 engine::contain(|| drop(shared));
-                return Ok(self.hand_out(handle, drawer));
+                return Ok(self.hand_out(handle, slot));
             }
             Err(error) => error,
         };
@@ -292,15 +292,15 @@ impl<'scope> Scope<'scope, '_> {
     fn hand_out<T: Send + 'scope>(
         &'scope self,
         handle: JoinHandle<()>,
-        drawer: Arc<Drawer<T>>,
+        slot: Arc<ResultSlot<T>>,
     ) -> ScopedHandle<'scope, T> {
         let task_state = handle.task_state();
-        let ours: Arc<dyn Empty + 'scope> = Arc::clone(&drawer) as _;
-        // SAFETY: only the lifetime changes. The scope empties the drawer before it returns, and what
-        // is left then is an empty drawer, which has nothing of `'scope` in it.
+        let ours: Arc<dyn Empty + 'scope> = Arc::clone(&slot) as _;
+        // SAFETY: only the lifetime changes. The scope empties the result slot before it returns, and what
+        // is left then is an empty result slot, which has nothing of `'scope` in it.
         let ours: Arc<dyn Empty + 'static> = unsafe { std::mem::transmute(ours) };
         self.remember(handle, Some(ours));
-        ScopedHandle::new(drawer, task_state)
+        ScopedHandle::new(slot, task_state)
     }
 
     pub(crate) fn pool(&self) -> &Pool {
@@ -308,15 +308,15 @@ impl<'scope> Scope<'scope, '_> {
     }
 }
 
-/// A drawer, and what runs a task so that its result lies there afterwards.
-fn fill_drawer<F, T>(
+/// A result slot, and what runs a task so that its result lies there afterwards.
+fn fill_slot<F, T>(
     origin: &'static Location<'static>,
-) -> (Arc<Drawer<T>>, impl FnOnce(F) + use<F, T>)
+) -> (Arc<ResultSlot<T>>, impl FnOnce(F) + use<F, T>)
 where
     F: FnOnce() -> T,
 {
-    let drawer = Drawer::new();
-    let queue_entry = Unfilled(Arc::clone(&drawer));
+    let slot = ResultSlot::new();
+    let queue_entry = Unfilled(Arc::clone(&slot));
     let run = move |task: F| {
         let outcome = catch_unwind(AssertUnwindSafe(task));
         let panicked = outcome.is_err();
@@ -325,11 +325,11 @@ where
                 .map_err(|payload| JoinError::Panicked(TaskPanic::caught(payload, Some(origin)))),
         );
         if panicked {
-            // The pool is to count it as such. What it carried is in the drawer.
+            // The pool is to count it as such. What it carried is in the result slot.
             resume_unwind(Box::new(()));
         }
     };
-    (drawer, run)
+    (slot, run)
 }
 
 /// A task as the pool takes it.

@@ -47,6 +47,9 @@ pub struct Stats {
     pub workers: usize,
     /// How many of them run no task; none in a pool of futures.
     pub idle: usize,
+    /// How many of them take no task because they make their state, or are not ready: see
+    /// [`Builder::state`](crate::Builder::state).
+    pub unready: usize,
     /// Submitters that wait for a place.
     pub waiting: usize,
 }
@@ -66,6 +69,7 @@ impl Stats {
             capacity: self.capacity.saturating_add(other.capacity),
             workers: self.workers + other.workers,
             idle: self.idle + other.idle,
+            unready: self.unready + other.unready,
             waiting: self.waiting + other.waiting,
         }
     }

@@ -18,12 +18,13 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 
 #[cfg(feature = "tokio")]
 use crate::async_pool::{AsyncFnPermit, AsyncFnPool, AsyncPermit, AsyncPool};
-use crate::batch::Batch;
+use crate::batch::{Batch, BatchSpawner};
 use crate::builder::Builder;
 use crate::cancel_token::CancelToken;
 use crate::control::Control;
 use crate::fn_pool::{FnPermit, FnPool};
 use crate::handle::JoinHandle;
+use crate::on_cancel::OnCancel;
 use crate::permit::Permit;
 use crate::pool::Pool;
 
@@ -37,12 +38,16 @@ impl<T: Send + 'static, R: Send + 'static> UnwindSafe for FnPermit<'_, T, R> {}
 impl<T: Send + 'static, R: Send + 'static> RefUnwindSafe for FnPermit<'_, T, R> {}
 impl UnwindSafe for CancelToken {}
 impl RefUnwindSafe for CancelToken {}
+impl UnwindSafe for OnCancel {}
+impl RefUnwindSafe for OnCancel {}
 impl UnwindSafe for Control {}
 impl RefUnwindSafe for Control {}
 impl<T> UnwindSafe for JoinHandle<T> {}
 impl<T> RefUnwindSafe for JoinHandle<T> {}
-impl<T> UnwindSafe for Batch<T> {}
-impl<T> RefUnwindSafe for Batch<T> {}
+impl<T, P: UnwindSafe> UnwindSafe for Batch<T, P> {}
+impl<T, P: RefUnwindSafe> RefUnwindSafe for Batch<T, P> {}
+impl<T, P: UnwindSafe> UnwindSafe for BatchSpawner<T, P> {}
+impl<T, P: RefUnwindSafe> RefUnwindSafe for BatchSpawner<T, P> {}
 impl<P> UnwindSafe for Builder<P> {}
 impl<P> RefUnwindSafe for Builder<P> {}
 

@@ -1,6 +1,9 @@
 //! The pages of promises and of break classes tell the truth: each test and model they name is there,
 //! and runs on the pools they say.
 
+#[path = "promises/verbs.rs"]
+mod verbs;
+
 use std::fs;
 use std::path::Path;
 
@@ -121,4 +124,36 @@ fn each_of_the_twelve_break_classes_is_told_in_full() {
         assert_eq!(row[2].starts_with("yes"), threads, "{title}: threads");
         assert!(!every || row[4].starts_with("yes"), "{title}: futures");
     }
+}
+
+/// The rooms of the engine. Each may use those that stand before it.
+const ROOMS: [&str; 5] = ["queue", "scheduler", "task", "threads", "executor"];
+
+/// The lines of the sources below `folder` that use a later room than `room`, tests excepted.
+fn uses_of_later_rooms(folder: &Path, room: usize, found: &mut Vec<String>) {
+    for entry in fs::read_dir(folder).expect("the folder is there").flatten() {
+        let path = entry.path();
+        let is_test = path.file_stem().is_some_and(|stem| stem == "tests");
+        if path.is_dir() && !is_test {
+            uses_of_later_rooms(&path, room, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") && !is_test {
+            let source = fs::read_to_string(&path).expect("a source is text");
+            let source = source.split("mod tests {").next().unwrap_or_default();
+            let later = |line: &&str| {
+                ROOMS[room + 1..].iter().any(|later| line.contains(&format!("engine::{later}::")))
+            };
+            let uses = source.lines().filter(later);
+            found.extend(uses.map(|line| format!("{}: {line}", path.display())));
+        }
+    }
+}
+
+#[test]
+fn the_rooms_of_the_engine_depend_on_each_other_in_one_direction() {
+    let (engine, mut found) =
+        (Path::new(env!("CARGO_MANIFEST_DIR")).join("src/engine"), Vec::new());
+    for (number, room) in ROOMS.iter().enumerate() {
+        uses_of_later_rooms(&engine.join(room), number, &mut found);
+    }
+    assert!(found.is_empty(), "{found:#?}");
 }

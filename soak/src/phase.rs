@@ -70,7 +70,9 @@ pub(crate) fn run(
 fn drive(plan: &Plan, watch: &Watch, books: &Arc<Books>) {
     match plan.kind {
         Kind::Pool => pool::run(plan, watch, books),
-        Kind::FnPool | Kind::FnPoolWithState => fn_pool::run(plan, watch, books),
+        Kind::FnPool | Kind::FnPoolWithState | Kind::FnPoolUnready => {
+            fn_pool::run(plan, watch, books);
+        }
         Kind::Multi | Kind::MultiFn => multi::run(plan, watch, books),
         Kind::AsyncPool => async_pool::run(plan, watch, books),
         Kind::AsyncFnPool => async_fn_pool::run(plan, watch, books),

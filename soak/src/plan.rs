@@ -13,6 +13,7 @@ pub(crate) enum Kind {
     Pool,
     FnPool,
     FnPoolWithState,
+    FnPoolUnready,
     Multi,
     MultiFn,
     AsyncPool,
@@ -28,13 +29,14 @@ pub(crate) enum Kind {
     ThreadLocals,
 }
 
-const KINDS: [Kind; 17] = [
+const KINDS: [Kind; 18] = [
     Kind::Pool,
     Kind::AsyncPool,
     Kind::FnPool,
     Kind::AsyncFnPool,
     Kind::FnPoolWithState,
     Kind::EndedRuntimes,
+    Kind::FnPoolUnready,
     Kind::MultiAsync,
     Kind::Multi,
     Kind::ThreadLocals,
@@ -65,6 +67,8 @@ pub(crate) enum Ending {
     Deadlines,
     /// All waiting tasks are discarded first.
     Discard,
+    /// All tasks are cancelled, and the pool is shut down.
+    Shutdown,
     /// The handles are dropped, and what was accepted runs on.
     DropHandles,
     /// The runtime is shut down under a pool of futures; any other is drained.
@@ -115,6 +119,7 @@ impl Plan {
                 Ending::DrainAsync,
                 Ending::Deadlines,
                 Ending::Discard,
+                Ending::Shutdown,
                 Ending::DropHandles,
                 Ending::EndRuntime,
             ]),
@@ -128,6 +133,7 @@ fn settings(kind: Kind, entangled: bool, random: &mut Random) -> Settings {
         _ if entangled => settings.narrow(random),
         Kind::Streams => settings.patient(),
         Kind::StartOrder => settings.patient().single(),
+        Kind::FnPoolUnready => settings.stateful(),
         Kind::ThreadLocals => settings.restless(random),
         _ => settings,
     }

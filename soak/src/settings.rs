@@ -92,6 +92,15 @@ impl Settings {
         Settings { waiters: usize::MAX, when_full: WhenFull::Wait, ..self }
     }
 
+    /// The same for a pool whose workers have a state that may fail: it has a limit, and no caller runs a task.
+    pub(crate) fn stateful(self) -> Self {
+        let when_full = match self.when_full {
+            WhenFull::CallerRuns => WhenFull::Refuse,
+            other => other,
+        };
+        Settings { unlimited: false, when_full, ..self }
+    }
+
     /// The same with one worker.
     pub(crate) fn single(self) -> Self {
         let (minimum, prestart) = (self.minimum.min(1), self.prestart.min(1));

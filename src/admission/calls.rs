@@ -191,7 +191,7 @@ impl<T: Send + 'static, R: Send + 'static> Multi<FnPool<T, R>> {
 }
 
 /// Puts a call into the place. It is cancelled if its handle is dropped.
-fn start<W, T, R>(
+pub(crate) fn start<W, T, R>(
     held: Held<'_, W>,
     argument: T,
     origin: &'static Location<'static>,

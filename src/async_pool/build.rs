@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::calls::Calls;
 use super::futures::Futures;
-use super::ground::Ground;
+use super::host::Host;
 use super::{AsyncFnPool, AsyncPool};
 use crate::builder::{Builder, WhenFull};
 use crate::error::BuildError;
@@ -28,8 +28,8 @@ impl Builder<AsyncPool> {
     /// assert_eq!(error.setting(), Some("runtime")); // this thread is in no runtime
     /// ```
     pub fn build(self) -> Result<AsyncPool, BuildError> {
-        let ground = self.find_ground()?;
-        let started = self.start(Futures::new(ground))?;
+        let host = self.find_host()?;
+        let started = self.start(Futures::new(host))?;
         Ok(AsyncPool { shared: Arc::new(started) })
     }
 }
@@ -57,8 +57,8 @@ impl<T: Send + 'static, R: Send + 'static> Builder<AsyncFnPool<T, R>> {
         F: Fn(T) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = R> + Send + 'static,
     {
-        let ground = self.find_ground()?;
-        let started = self.start(Calls::new(ground, function))?;
+        let host = self.find_host()?;
+        let started = self.start(Calls::new(host, function))?;
         Ok(AsyncFnPool { shared: Arc::new(started) })
     }
 }
@@ -79,16 +79,16 @@ impl<T: Send + 'static, R: Send + 'static> Default for Builder<AsyncFnPool<T, R>
 
 impl<P> Builder<P> {
     /// What a pool of futures runs on.
-    fn find_ground(&self) -> Result<Ground, BuildError> {
+    fn find_host(&self) -> Result<Host, BuildError> {
         self.check_futures()?;
         if let Some(threads) = self.own_threads {
-            return Ground::of_threads(threads);
+            return Host::of_threads(threads);
         }
         if let Some(setting) = self.asks_for_threads() {
             let problem = "the threads belong to the runtime, and `own_threads` is not set";
             return Err(BuildError::of(setting, problem));
         }
-        self.runtime.clone().map_or_else(Ground::current, |runtime| Ok(Ground::Runtime(runtime)))
+        self.runtime.clone().map_or_else(Host::current, |runtime| Ok(Host::Runtime(runtime)))
     }
 
     /// Refuses the settings that futures cannot have. Threads have them too, so their check is another one.

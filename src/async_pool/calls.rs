@@ -4,7 +4,7 @@ use std::future::Future;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::Arc;
 
-use super::ground::Ground;
+use super::host::Host;
 use super::may_block::may_block;
 use super::runtime::MOST_TASKS;
 use crate::engine::{
@@ -32,7 +32,7 @@ pub(super) type Origin = &'static Location<'static>;
 /// Calls, and what they stand on.
 pub(crate) struct Calls<T: Send + 'static, R: Send + 'static> {
     make: Make<T, R>,
-    ground: Ground,
+    host: Host,
     executor: Arc<Executor>,
 }
 
@@ -48,12 +48,12 @@ fn free_lists<F>(executor: &Executor) -> Vec<Arc<FreeList<F>>> {
 }
 
 impl<T: Send + 'static, R: Send + 'static> Calls<T, R> {
-    pub(super) fn new<F, Fut>(ground: Ground, function: F) -> Self
+    pub(super) fn new<F, Fut>(host: Host, function: F) -> Self
     where
         F: Fn(T) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = R> + Send + 'static,
     {
-        let executor = Arc::new(ground.executor());
+        let executor = Arc::new(host.executor());
         // A cell belongs to one driver for good, so each has its own stock of them.
         let bare: Vec<Arc<FreeList<Bare<Fut>>>> = free_lists(&executor);
         let watched: Vec<Arc<FreeList<Watched<Self, T, Fut>>>> = free_lists(&executor);
@@ -67,11 +67,11 @@ impl<T: Send + 'static, R: Send + 'static> Calls<T, R> {
                 Cell::from_free_list(&watched[run_queue.number()], call)
             }
         });
-        Calls { make, ground, executor }
+        Calls { make, host, executor }
     }
 
-    pub(super) fn ground(&self) -> &Ground {
-        &self.ground
+    pub(super) fn host(&self) -> &Host {
+        &self.host
     }
 
     /// Begins with a call that has a handle. None if there is nothing to poll: it was not there any
@@ -101,15 +101,19 @@ impl<T: Send + 'static, R: Send + 'static> Work for Calls<T, R> {
     }
 
     fn start(engine: &Arc<Engine<Self>>, index: usize) -> Result<(), NoStart> {
-        engine.work().ground.start(engine, index)
+        engine.work().host.start(engine, index)
     }
 
     fn check_start(&self) -> Result<(), NoStart> {
-        self.ground.check_start()
+        self.host.check_start()
     }
 
     fn may_block() -> bool {
         may_block()
+    }
+
+    fn wake_running(&self) {
+        self.executor.wake_all();
     }
 
     fn kill(job: &Job<T, R>) -> bool {

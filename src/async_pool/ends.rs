@@ -92,6 +92,41 @@ macro_rules! ends {
                 Err(_) => Err(self.still_running()),
             }
         }
+
+        /// Closes the pool and waits until everything has ended: for up to `grace` as [`drain`](AsyncPool::drain)
+        /// does; then it cancels what is left, as [`cancel_all`](crate::Control::cancel_all) does, and waits up to one
+        /// second more until the futures are dropped. Needs no timers of a runtime.
+        ///
+        /// A grace of zero cancels at once.
+        ///
+        /// # Errors
+        ///
+        /// [`StillRunning`] says what is left after that second: futures whose poll blocks, and permits. The pool stays
+        /// closed; [`drain`](AsyncPool::drain) goes on waiting. Also, at once, if awaited by a future of the same pool.
+        /// Then it is not closed.
+        ///
+        /// # Cancel safety
+        ///
+        /// Dropped, it waits no longer and cancels nothing more. The pool stays closed.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// use std::time::Duration;
+        ///
+        /// # #[tokio::main]
+        /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+        /// let pool = formic::AsyncPool::new(2);
+        /// pool.submit(std::future::pending()).await?; // it never ends by itself
+        /// pool.shutdown(Duration::from_millis(5)).await?;
+        /// assert_eq!((pool.is_closed(), pool.stats().cancelled), (true, 1));
+        /// # Ok(())
+        /// # }
+        /// ```
+        #[doc(alias = "ReleaseTimeout")]
+        pub async fn shutdown(&self, grace: Duration) -> Result<(), StillRunning> {
+            self.shutdown_async(grace).await
+        }
     };
 }
 

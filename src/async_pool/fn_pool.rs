@@ -308,7 +308,7 @@ impl<T: Send + 'static, R: Send + 'static> AsyncFnPool<T, R> {
 
     /// The runtime whose timers limit a call.
     pub(crate) fn timers(&self) -> Option<Handle> {
-        self.engine().work().ground().timers()
+        self.engine().work().host().timers()
     }
 
     async fn enter(&self, job: Job<T, R>) -> Result<(), (Job<T, R>, Refused)> {

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::panic::Location;
 use std::sync::Arc;
 
-use super::ground::Ground;
+use super::host::Host;
 use super::may_block::may_block;
 use super::runtime::MOST_TASKS;
 use crate::engine::{
@@ -16,7 +16,7 @@ use crate::handle::JoinHandle;
 
 /// Futures, and what they stand on.
 pub(crate) struct Futures {
-    ground: Ground,
+    host: Host,
     executor: Arc<Executor>,
 }
 
@@ -51,13 +51,13 @@ where
 pub(crate) type Spawned<F> = TaskState<Futures, Packed<F>, <F as Future>::Output>;
 
 impl Futures {
-    pub(crate) fn new(ground: Ground) -> Self {
-        let executor = Arc::new(ground.executor());
-        Futures { ground, executor }
+    pub(crate) fn new(host: Host) -> Self {
+        let executor = Arc::new(host.executor());
+        Futures { host, executor }
     }
 
-    pub(super) fn ground(&self) -> &Ground {
-        &self.ground
+    pub(super) fn host(&self) -> &Host {
+        &self.host
     }
 
     /// The job of a future without a handle, in memory that others have left.
@@ -191,15 +191,19 @@ impl Work for Futures {
     }
 
     fn start(engine: &Arc<Engine<Self>>, index: usize) -> Result<(), NoStart> {
-        engine.work().ground.start(engine, index)
+        engine.work().host.start(engine, index)
     }
 
     fn check_start(&self) -> Result<(), NoStart> {
-        self.ground.check_start()
+        self.host.check_start()
     }
 
     fn may_block() -> bool {
         may_block()
+    }
+
+    fn wake_running(&self) {
+        self.executor.wake_all();
     }
 
     fn kill(job: &Job) -> bool {

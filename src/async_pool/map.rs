@@ -222,7 +222,7 @@ impl AsyncPool {
     }
 }
 
-/// Has the pool pull until there are no more items; is ready when the last seat is gone. Dropped, it
+/// Has the pool pull until there are no more items; is ready when the last puller is gone. Dropped, it
 /// stops them.
 async fn run<S, F, Fut, K>(pool: AsyncPool, pull: Arc<Pull<S, F, K>>) -> Result<(), Refused>
 where
@@ -239,16 +239,16 @@ where
     let mut own = None;
     poll_fn(|context| {
         loop {
-            // A task of the pool must not wait for a place, so it has a seat of its own. It is not needed
+            // A task of the pool must not wait for a place, so it has a puller of its own. It is not needed
             // while another one waits for items, and is again when that one has given its place up.
-            if is_inside && own.is_none() && pull.needs_seat() {
-                own = Some(Box::pin(pull.own_seat()));
+            if is_inside && own.is_none() && pull.needs_puller() {
+                own = Some(Box::pin(pull.own_puller()));
             }
-            if own.as_mut().is_some_and(|seat| seat.as_mut().poll(context).is_ready()) {
+            if own.as_mut().is_some_and(|puller| puller.as_mut().poll(context).is_ready()) {
                 own = None;
             }
             let end = pull.poll_end(context);
-            if end.is_ready() || !is_inside || own.is_some() || !pull.needs_seat() {
+            if end.is_ready() || !is_inside || own.is_some() || !pull.needs_puller() {
                 return end;
             }
         }

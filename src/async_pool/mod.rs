@@ -8,15 +8,16 @@ mod fn_permit; // .. in places that are held for them
 pub(crate) mod calls; // .. and what stands in the line for a call
 mod settings; // what both pools can be told
 mod build; // .. and what makes them
-mod ground; // what they stand on
+mod host; // what they stand on
 mod runtime; // who drives them
 mod may_block; // which threads may wait for them
 mod source; // the items of an iterator or a stream
 mod pull; // .. are pulled
-mod bunch; // .. by more and more at a time
+mod ramp_up; // .. by more and more at a time
 mod results; // .. whose results go somewhere
 mod map; // .. and come out again
 mod ends; // waiting for the end, in the words of `Control`
+mod take; // arguments whose call has not started
 
 pub use self::fn_permit::{AsyncFnPermit, OwnedAsyncFnPermit};
 pub use self::fn_pool::AsyncFnPool;

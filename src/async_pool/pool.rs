@@ -304,7 +304,7 @@ impl AsyncPool {
 
     /// The runtime whose timers limit a wait.
     pub(crate) fn timers(&self) -> Option<Handle> {
-        self.engine().work().ground().timers()
+        self.engine().work().host().timers()
     }
 
     pub(super) async fn enter(&self, job: Job) -> Result<(), (Job, Refused)> {

@@ -1,13 +1,13 @@
 //! Pulling: the pool takes the items of an iterator or a stream itself, so that nothing is queued.
 //!
-//! A *seat* is a future of the pool that takes an item, drives the future that the function makes of it,
+//! A *puller* is a future of the pool that takes an item, drives the future that the function makes of it,
 //! and takes the next. It holds one place for as long as there are items, and gives it up if others wait
-//! for one. It also does so, and begins anew, if its driver sleeps because another is enough. The first seat
-//! has the pool begin with a [`Bunch`] more as soon as it has got an item, one of these does the same, and so
-//! on until the capacity is reached; they begin beside it, unless a task is queued. Only one seat
+//! for one. It also does so, and begins anew, if its driver sleeps because another is enough. The first puller
+//! has the pool begin with a [`RampUp`] more as soon as it has got an item, one of these does the same, and so
+//! on until the capacity is reached; they begin beside it, unless a task is queued. Only one puller
 //! waits for an item; the others that find none are gone, and their places are free.
 
-mod seat;
+mod puller;
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
@@ -15,9 +15,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 
-use self::seat::{InThePool, Own, Seat};
-use super::bunch::Bunch;
+use self::puller::{InThePool, Own, Puller};
 use super::futures::{Futures, Job};
+use super::ramp_up::RampUp;
 use super::source::PollItems;
 use crate::engine::{Cell, CloseListener, CloseSubscription, Drives, Engine, Runnable, is_away};
 use crate::error::{JoinError, Refused, TaskPanic};
@@ -45,26 +45,26 @@ pub(super) trait Sink: Send + Sync + 'static {
     fn deliver(&self, number: Self::Number, result: Result<Self::Result, JoinError>);
 }
 
-/// What the seats of one source share.
+/// What the pullers of one source share.
 pub(super) struct Pull<S, F, K> {
     engine: Arc<Engine<Futures>>,
     function: F,
     pub(super) sink: K,
     items: Mutex<Items<S>>,
-    /// How many seats there are, to be read without the lock.
+    /// How many pullers there are, to be read without the lock.
     count: AtomicUsize,
-    /// Seats that wait in the line. They have no item.
+    /// Pullers that wait in the line. They have no item.
     queued: AtomicUsize,
     /// Nor have those that have begun beside another and were not polled yet: how many, by driver.
     fresh: Vec<AtomicUsize>,
-    /// Seats that have begun.
+    /// Pullers that have begun.
     begun: AtomicUsize,
-    bunch: Bunch,
+    ramp_up: RampUp,
     stop: AtomicBool,
-    /// Woken when no seat is left.
+    /// Woken when no puller is left.
     end: Mutex<Option<Waker>>,
     origin: &'static Location<'static>,
-    /// Has the seat that waits woken when the pool is closed.
+    /// Has the puller that waits woken when the pool is closed.
     _closing: CloseSubscription<Futures>,
 }
 
@@ -74,11 +74,11 @@ struct Items<S> {
     over: bool,
     /// No more items are taken although the source may have some.
     cut_off: bool,
-    /// The seat that waits for an item, or for room for its result, and how it is woken.
+    /// The puller that waits for an item, or for room for its result, and how it is woken.
     waiter: Option<(Id, Waker)>,
 }
 
-/// Where a seat comes from that was not polled yet.
+/// Where a puller comes from that was not polled yet.
 #[derive(Clone, Copy)]
 enum From {
     Line,
@@ -86,10 +86,10 @@ enum From {
     Beside(u32),
 }
 
-/// Which seat it is: where it lies, because it does not move.
+/// Which puller it is: where it lies, because it does not move.
 type Id = usize;
 
-/// What a seat gets when it asks for an item.
+/// What a puller gets when it asks for an item.
 enum Next<N, T> {
     Item(N, T),
     Wait,
@@ -122,7 +122,7 @@ where
             queued: AtomicUsize::new(0),
             fresh: (0..drivers).map(|_| AtomicUsize::new(0)).collect(),
             begun: AtomicUsize::new(0),
-            bunch: Bunch::new(),
+            ramp_up: RampUp::new(),
             stop: AtomicBool::new(false),
             end: Mutex::default(),
             origin,
@@ -130,14 +130,14 @@ where
         })
     }
 
-    /// One more seat.
-    fn seat<P>(self: &Arc<Self>, from: From) -> Seat<S, F, Fut, K, P> {
+    /// One more puller.
+    fn puller<P>(self: &Arc<Self>, from: From) -> Puller<S, F, Fut, K, P> {
         self.count.fetch_add(1, Ordering::Relaxed);
         self.not_polled(from).fetch_add(1, Ordering::Relaxed);
-        Seat::new(Arc::clone(self), from)
+        Puller::new(Arc::clone(self), from)
     }
 
-    /// How many seats from there were not polled yet.
+    /// How many pullers from there were not polled yet.
     fn not_polled(&self, from: From) -> &AtomicUsize {
         match from {
             From::Line => &self.queued,
@@ -145,25 +145,25 @@ where
         }
     }
 
-    /// A seat in the place of the task that pulls.
-    pub(super) fn own_seat(self: &Arc<Self>) -> Seat<S, F, Fut, K, Own> {
-        self.seat(From::Line)
+    /// A puller in the place of the task that pulls.
+    pub(super) fn own_puller(self: &Arc<Self>) -> Puller<S, F, Fut, K, Own> {
+        self.puller(From::Line)
     }
 
     fn cell(self: &Arc<Self>, from: From) -> Arc<dyn Runnable> {
-        // Seats are made by seats, so no submitter frees the memory of those that have ended.
+        // Pullers are made by pullers, so no submitter frees the memory of those that have ended.
         self.engine.work().executor().deferred_frees().free_some();
-        Cell::new(self.seat::<InThePool>(from))
+        Cell::new(self.puller::<InThePool>(from))
     }
 
-    /// The job of one more seat, for the line.
+    /// The job of one more puller, for the line.
     pub(super) fn job(self: &Arc<Self>) -> Job {
         Job::Bare(self.cell(From::Line))
     }
 
-    fn next(&self, seat: Id, context: &Context<'_>) -> Next<K::Number, S::Item> {
+    fn next(&self, puller: Id, context: &Context<'_>) -> Next<K::Number, S::Item> {
         let mut items = lock(&self.items);
-        items.keep_waker(seat, context.waker());
+        items.keep_waker(puller, context.waker());
         if items.over || self.stop.load(Ordering::Relaxed) {
             return Next::Over;
         }
@@ -180,7 +180,7 @@ where
         }
         loop {
             let Some(number) = self.sink.number() else {
-                let next = items.wait(seat, context.waker());
+                let next = items.wait(puller, context.waker());
                 if matches!(next, Next::Wait) && !self.sink.await_room(context.waker()) {
                     continue;
                 }
@@ -191,7 +191,7 @@ where
                 Ok(Poll::Ready(item)) => item,
                 Ok(Poll::Pending) => {
                     self.sink.give_back(number);
-                    return items.wait(seat, context.waker());
+                    return items.wait(puller, context.waker());
                 }
                 Err(payload) => {
                     // A source that panicked is not asked again.
@@ -203,28 +203,28 @@ where
             let waiter = items.waiter.take();
             drop(items);
             if let Some((waiting, waker)) = waiter
-                && waiting != seat
+                && waiting != puller
             {
-                // The source may have more items, and only this seat can tell the one that waits.
+                // The source may have more items, and only this puller can tell the one that waits.
                 waker.wake();
             }
             return item.map_or(Next::Over, |item| Next::Item(number, item));
         }
     }
 
-    /// Why items may be left, although no seat is.
+    /// Why items may be left, although no puller is.
     pub(super) fn cut_off(&self) -> Option<JoinError> {
         let items = lock(&self.items);
         let cut_off = items.cut_off || !items.over;
         drop(items);
         cut_off.then(|| match self.engine.is_closed() {
             true => JoinError::Refused(self.engine.refusal()),
-            // Its first seat was discarded.
+            // Its first puller was discarded.
             false => JoinError::Refused(Refused::Discarded),
         })
     }
 
-    /// Starts more seats, if there are places for them.
+    /// Starts more pullers, if there are places for them.
     fn grow(self: &Arc<Self>) {
         let count = self.count.load(Ordering::Relaxed);
         // Those in the line start more when it is their turn.
@@ -232,41 +232,41 @@ where
             return;
         }
         let Some(driver) = self.engine.driver_here() else {
-            self.bunch.begin(|seats| self.engine.offer(seats, || self.job()));
+            self.ramp_up.begin(|pullers| self.engine.offer(pullers, || self.job()));
             return;
         };
         let own = From::Beside(driver as u32);
         if self.are_polled(own) {
-            self.bunch.begin(|seats| {
-                let beside = self.engine.begin_beside(seats, || self.cell(own));
-                beside.unwrap_or_else(|| self.engine.offer(seats, || self.job()))
+            self.ramp_up.begin(|pullers| {
+                let beside = self.engine.begin_beside(pullers, || self.cell(own));
+                beside.unwrap_or_else(|| self.engine.offer(pullers, || self.job()))
             });
         }
     }
 
-    /// Whether all seats from there have been polled.
+    /// Whether all pullers from there have been polled.
     fn are_polled(&self, from: From) -> bool {
         self.not_polled(from).load(Ordering::Relaxed) == 0
     }
 
-    /// Whether a task that is no seat of this pull waits for the place of a seat.
+    /// Whether a task that is no puller of this pull waits for the place of a puller.
     fn is_in_the_way(&self) -> bool {
         self.engine.has_queued_more_than(self.queued.load(Ordering::Relaxed))
     }
 
-    /// Whether a seat begins anew with the driver that polls it.
+    /// Whether a puller begins anew with the driver that polls it.
     fn begins_anew(&self) -> bool {
         is_away() && !lock(&self.items).over
     }
 
-    /// Has every seat dropped.
+    /// Has every puller dropped.
     pub(super) fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
-        // All futures of the pool are woken: this is rare, and to know the seats would cost memory for each.
+        // All futures of the pool are woken: this is rare, and to know the pullers would cost memory for each.
         self.engine.work().executor().wake_all();
     }
 
-    /// Ready when no seat is left that has an item or could get one. Those in the line find out when
+    /// Ready when no puller is left that has an item or could get one. Those in the line find out when
     /// their turn comes: the task that pulls may have the place that they wait for.
     pub(super) fn poll_end(&self, context: &mut Context<'_>) -> Poll<()> {
         // First the waker, then the look: the last one that leaves later wakes it.
@@ -278,9 +278,9 @@ where
         if left.load(Ordering::Acquire) == 0 { Poll::Ready(()) } else { Poll::Pending }
     }
 
-    /// Whether there may be items, and no seat to take them: those in the line may never get a place, if
+    /// Whether there may be items, and no puller to take them: those in the line may never get a place, if
     /// the task that pulls has it.
-    pub(super) fn needs_seat(&self) -> bool {
+    pub(super) fn needs_puller(&self) -> bool {
         // Acquire: pairs with the AcqRel in `leave`.
         self.begun.load(Ordering::Acquire) == 0 && !lock(&self.items).over
     }
@@ -290,10 +290,10 @@ where
         self.begun.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A seat leaves, that was not polled yet if it is known where it came from.
-    fn leave(&self, seat: Id, from: Option<From>) {
+    /// A puller leaves, that was not polled yet if it is known where it came from.
+    fn leave(&self, puller: Id, from: Option<From>) {
         let mut items = lock(&self.items);
-        let waits = items.waiter.as_ref().is_some_and(|(waiting, _)| *waiting == seat);
+        let waits = items.waiter.as_ref().is_some_and(|(waiting, _)| *waiting == puller);
         let waiter = if waits { items.waiter.take() } else { None };
         drop(items);
         drop(waiter);
@@ -318,8 +318,8 @@ where
     F: Send + Sync,
     K: Sink,
 {
-    /// Wakes the seat that waits, which finds the pool closed. The order of steps is why none is missed:
-    /// the pool is shut before this takes the lock, and a seat looks whether it is and leaves its waker
+    /// Wakes the puller that waits, which finds the pool closed. The order of steps is why none is missed:
+    /// the pool is shut before this takes the lock, and a puller looks whether it is and leaves its waker
     /// under that lock.
     fn pool_closed(&self) {
         let waker = lock(&self.items).waiter.as_ref().map(|(_, waker)| waker.clone());
@@ -328,7 +328,7 @@ where
 }
 
 impl<S: PollItems> Items<S> {
-    /// Asks for an item. If there is none the source wakes the seat that waits, which need not be the
+    /// Asks for an item. If there is none the source wakes the puller that waits, which need not be the
     /// one that asks.
     fn poll_source(&mut self, waker: &Waker) -> Poll<Option<S::Item>> {
         let waker = self.waiter.as_ref().map_or(waker, |(_, waiting)| waiting);
@@ -337,22 +337,22 @@ impl<S: PollItems> Items<S> {
 }
 
 impl<S> Items<S> {
-    /// One seat waits; others have no use for their place.
-    fn wait<N, T>(&mut self, seat: Id, waker: &Waker) -> Next<N, T> {
+    /// One puller waits; others have no use for their place.
+    fn wait<N, T>(&mut self, puller: Id, waker: &Waker) -> Next<N, T> {
         match &self.waiter {
-            Some((waiting, _)) if *waiting != seat => Next::Over,
+            Some((waiting, _)) if *waiting != puller => Next::Over,
             Some(_) => Next::Wait,
             None => {
-                self.waiter = Some((seat, waker.clone()));
+                self.waiter = Some((puller, waker.clone()));
                 Next::Wait
             }
         }
     }
 
-    /// Keeps the newest waker of the seat that waits: another task may poll it now.
-    fn keep_waker(&mut self, seat: Id, waker: &Waker) {
+    /// Keeps the newest waker of the puller that waits: another task may poll it now.
+    fn keep_waker(&mut self, puller: Id, waker: &Waker) {
         if let Some((waiting, kept)) = &mut self.waiter
-            && *waiting == seat
+            && *waiting == puller
         {
             kept.clone_from(waker);
         }

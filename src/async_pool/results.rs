@@ -14,7 +14,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// The sink of `for_each`: only failures are kept. If the future of `for_each` was dropped, the hook receives the
-/// first panic when the last seat is gone.
+/// first panic when the last puller is gone.
 pub(super) struct FailuresOnly(Mutex<Failures>, Hooks);
 
 impl FailuresOnly {
@@ -143,7 +143,7 @@ impl<V, E> Drop for AllOrError<V, E> {
 }
 
 /// The sink of `map`: results wait here until they are taken out. If the stream was dropped, the hook receives the
-/// panics among them when the last seat is gone.
+/// panics among them when the last puller is gone.
 pub(super) struct ResultBuffer<R>(Mutex<BufferState<R>>, Hooks);
 
 struct BufferState<R> {
@@ -152,9 +152,9 @@ struct BufferState<R> {
     numbers: u64,
     taken: u64,
     window: u64,
-    /// The one who takes results out, and a seat that waits for room.
+    /// The one who takes results out, and a puller that waits for room.
     taker: Option<Waker>,
-    seat: Option<Waker>,
+    puller: Option<Waker>,
 }
 
 /// Results by the order in which they are wanted.
@@ -167,8 +167,8 @@ enum Results<R> {
 impl<R> ResultBuffer<R> {
     pub(super) fn new(window: usize, hooks: &Hooks) -> Self {
         let results = Results::InOrder(VecDeque::new());
-        let (taker, seat, window) = (None, None, window.max(1) as u64);
-        let state = BufferState { results, numbers: 0, taken: 0, window, taker, seat };
+        let (taker, puller, window) = (None, None, window.max(1) as u64);
+        let state = BufferState { results, numbers: 0, taken: 0, window, taker, puller };
         ResultBuffer(Mutex::new(state), hooks.clone())
     }
 
@@ -176,9 +176,9 @@ impl<R> ResultBuffer<R> {
     pub(super) fn set_window(&self, items: usize) {
         let mut state = lock(&self.0);
         state.window = items.max(1) as u64;
-        let seat = state.seat.take();
+        let puller = state.puller.take();
         drop(state);
-        seat.into_iter().for_each(Waker::wake);
+        puller.into_iter().for_each(Waker::wake);
     }
 
     /// Yields results as they come from now on.
@@ -217,9 +217,9 @@ impl<R> ResultBuffer<R> {
         };
         let unused = if next.is_some() {
             state.taken += 1;
-            let seat = state.seat.take();
+            let puller = state.puller.take();
             drop(state);
-            seat.into_iter().for_each(Waker::wake);
+            puller.into_iter().for_each(Waker::wake);
             None
         } else {
             let old = state.taker.replace(waker.clone());
@@ -266,7 +266,7 @@ impl<R: Send + 'static> Sink for Arc<ResultBuffer<R>> {
         if state.numbers - state.taken < state.window {
             return false;
         }
-        let old = state.seat.replace(waker.clone());
+        let old = state.puller.replace(waker.clone());
         drop(state);
         drop(old);
         true

@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use tokio::runtime::Handle;
 use tokio::task::{coop, yield_now};
 
-use super::ground::OwnRuntime;
+use super::host::OwnRuntime;
 use crate::engine::{Driver, Drives, Engine, Kind, NoStart, Turn, inside, polls_are_short};
 
 /// More futures than this cannot be in flight at once: a list counts them in 32 bits.

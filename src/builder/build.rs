@@ -1,8 +1,10 @@
 //! `build`, for each kind of pool of threads.
 
+use std::sync::Arc;
+
 use super::Builder;
 use crate::error::BuildError;
-use crate::fn_pool::{Calls, FnPool, WorkerState};
+use crate::fn_pool::{Calls, FnPool, Maker, ResultHook};
 use crate::pool::{Closures, Pool};
 
 impl Builder<Pool> {
@@ -92,12 +94,11 @@ where
     where
         F: Fn(T) -> R + Send + Sync + 'static,
     {
-        let calls = Calls::new(WorkerState::None, || (), move |(), argument| function(argument));
-        self.start(calls).map(FnPool::from_started)
+        self.start_calls(Maker::stateless(function))
     }
 
-    /// As [`build`](Builder::build), for a function with a state per worker; see
-    /// [`FnPool::with_state`].
+    /// As [`build`](Builder::build), for a function with a state per worker that cannot fail: a buffer, a parser. See
+    /// [`FnPool::with_state`], and [`state`](Builder::state) for a connection.
     ///
     /// # Errors
     ///
@@ -108,7 +109,7 @@ where
     /// ```
     /// use formic::FnPool;
     ///
-    /// let calls = FnPool::builder().workers(1).keep_alive(None).build_with_state(
+    /// let calls = FnPool::builder().workers(1).keep_alive(None).build_with(
     ///     || 0,
     ///     |calls: &mut u32, ()| {
     ///         *calls += 1;
@@ -118,12 +119,54 @@ where
     /// assert_eq!((calls.call(()).unwrap(), calls.call(()).unwrap()), (1, 2));
     /// # Ok::<(), formic::BuildError>(())
     /// ```
-    pub fn build_with_state<S, I, F>(self, init: I, function: F) -> Result<FnPool<T, R>, BuildError>
+    pub fn build_with<S, I, F>(self, init: I, function: F) -> Result<FnPool<T, R>, BuildError>
     where
         S: 'static,
         I: Fn() -> S + Send + Sync + 'static,
         F: Fn(&mut S, T) -> R + Send + Sync + 'static,
     {
-        self.start(Calls::new(WorkerState::Own, init, function)).map(FnPool::from_started)
+        self.start_calls(Maker::sure(init, function))
+    }
+
+    /// Called with the result of each call that has no handle: of [`submit`](FnPool::submit) and the other verbs
+    /// without a result. Otherwise these results are dropped. On the thread that ran the call, before the call counts
+    /// as completed. A panic in the hook is contained, and told to [`on_panic`](Builder::on_panic).
+    ///
+    /// A call that panics has no result: [`on_panic`](Builder::on_panic) hears of it. The result of a spawned call is
+    /// its handle's, also if the handle was dropped.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use formic::FnPool;
+    /// use std::sync::mpsc;
+    ///
+    /// let (tell, told) = mpsc::channel();
+    /// let pool = FnPool::builder()
+    ///     .workers(1)
+    ///     .on_result(move |result: Result<u32, _>| {
+    ///         if let Err(error) = result {
+    ///             drop(tell.send(error)); // or log it
+    ///         }
+    ///     })
+    ///     .build(|text: &str| text.parse())?;
+    /// pool.submit("7")?;
+    /// pool.submit("seven")?;
+    /// pool.drain()?;
+    /// assert_eq!(told.try_iter().count(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "LogAllErrors")]
+    #[doc(alias = "on_error")]
+    pub fn on_result(mut self, hook: impl Fn(R) + Send + Sync + 'static) -> Self {
+        let hook: ResultHook<R> = Arc::new(hook);
+        self.on_result = Some(Arc::new(hook));
+        self
+    }
+
+    pub(super) fn start_calls(self, maker: Maker<T, R>) -> Result<FnPool<T, R>, BuildError> {
+        let on_result = self.on_result.as_ref().and_then(|hook| hook.downcast_ref());
+        let calls = Calls::new(maker, self.hooks.clone(), on_result.cloned());
+        self.start(calls).map(FnPool::from_started)
     }
 }

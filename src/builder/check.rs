@@ -74,7 +74,7 @@ fn check_thread(name: &str, stack_size: Option<usize>) -> Result<(), BuildError>
     }
 }
 
-fn check_preallocate(queue: Option<usize>, unlimited: bool) -> Result<(), BuildError> {
+pub(crate) fn check_preallocate(queue: Option<usize>, unlimited: bool) -> Result<(), BuildError> {
     let unbounded = match queue {
         _ if unlimited => "unlimited",
         None => "queue_unbounded",

@@ -2,9 +2,10 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use crate::engine::{Ended, Engine, Load, NoStart, Work};
+use super::Cancelled;
+use crate::engine::{Ended, Engine, Load, NoStart, Work, WorkerKind};
 use crate::error::{ReopenError, StillRunning};
 use crate::stats::Stats;
 
@@ -16,12 +17,20 @@ pub(super) trait Steer: Send + Sync {
     fn minimum(&self) -> usize;
     fn most(&self) -> usize;
     fn check_outside(&self, what: Ended) -> Result<(), StillRunning>;
-    #[cfg(feature = "tokio")]
+    fn check_drain(&self) -> Result<(), StillRunning>;
     fn still_running(&self) -> StillRunning;
+    fn worker_kind(&self) -> WorkerKind;
+    fn grows_by_load(&self) -> bool;
+    fn is_preallocated(&self) -> bool;
     fn resize(self: Arc<Self>, workers: usize);
+    fn set_queue(self: Arc<Self>, tasks: usize);
+    fn set_waiters(&self, submitters: usize);
+    fn set_minimum(self: Arc<Self>, workers: usize) -> Result<(), NoStart>;
+    fn set_keep_alive(self: Arc<Self>, time: Option<Duration>);
     fn prestart(self: Arc<Self>, workers: usize) -> Result<(), NoStart>;
     fn close(self: Arc<Self>);
     fn discard(self: Arc<Self>) -> usize;
+    fn cancel_all(self: Arc<Self>) -> Cancelled;
     fn reopen(self: Arc<Self>) -> Result<(), ReopenError>;
     fn drain(self: Arc<Self>, deadline: Option<Instant>) -> Result<(), StillRunning>;
     fn wait_until(
@@ -60,13 +69,44 @@ impl<W: Work> Steer for Engine<W> {
         Engine::check_outside(self, what)
     }
 
-    #[cfg(feature = "tokio")]
+    fn check_drain(&self) -> Result<(), StillRunning> {
+        Engine::check_drain(self)
+    }
+
     fn still_running(&self) -> StillRunning {
         Engine::still_running(self)
     }
 
+    fn worker_kind(&self) -> WorkerKind {
+        self.work().worker_kind()
+    }
+
+    fn grows_by_load(&self) -> bool {
+        Engine::settings(self).growth.is_some()
+    }
+
+    fn is_preallocated(&self) -> bool {
+        Engine::settings(self).preallocate
+    }
+
     fn resize(self: Arc<Self>, workers: usize) {
-        Engine::resize(&self, workers);
+        Engine::resize(&self, |limits| limits.capacity = workers);
+    }
+
+    fn set_queue(self: Arc<Self>, tasks: usize) {
+        Engine::resize(&self, |limits| limits.queue = tasks);
+    }
+
+    fn set_waiters(&self, submitters: usize) {
+        Engine::set_waiters(self, submitters);
+    }
+
+    fn set_minimum(self: Arc<Self>, workers: usize) -> Result<(), NoStart> {
+        Engine::set_minimum(&self, workers)
+    }
+
+    fn set_keep_alive(self: Arc<Self>, time: Option<Duration>) {
+        Engine::set_keep_alive(&self, time);
     }
 
     fn prestart(self: Arc<Self>, workers: usize) -> Result<(), NoStart> {
@@ -79,6 +119,14 @@ impl<W: Work> Steer for Engine<W> {
 
     fn discard(self: Arc<Self>) -> usize {
         Engine::discard(&self)
+    }
+
+    fn cancel_all(self: Arc<Self>) -> Cancelled {
+        let (queued, running) = Engine::cancel_all(&self);
+        match self.work().worker_kind() {
+            WorkerKind::Threads => Cancelled { queued, futures: 0, asked: running },
+            WorkerKind::Drivers(_) => Cancelled { queued, futures: running, asked: 0 },
+        }
     }
 
     fn reopen(self: Arc<Self>) -> Result<(), ReopenError> {

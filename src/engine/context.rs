@@ -6,8 +6,10 @@ use std::sync::Arc;
 #[cfg(any(feature = "tokio", test))]
 use crate::engine::executor::polling;
 use crate::engine::scheduler::lend::Lender;
+use crate::engine::task::current::{epoch, set_epoch};
 use crate::engine::task::waits::Waits;
 use crate::engine::{Engine, Work};
+use crate::on_cancel::Epoch;
 
 #[cfg(not(loom))]
 thread_local! {
@@ -55,7 +57,12 @@ pub(crate) fn inside() -> Option<Kind> {
 
 /// The pool whose task the calling thread runs.
 pub(crate) fn current_pool() -> Option<Arc<dyn Lender>> {
-    with_innermost(|frame| Arc::clone(&frame.pool))
+    with_current_pool(Arc::clone)
+}
+
+/// Looks at the pool whose task the calling thread runs. `look` calls nothing of a user's.
+pub(crate) fn with_current_pool<R>(look: impl FnOnce(&Arc<dyn Lender>) -> R) -> Option<R> {
+    with_innermost(|frame| look(&frame.pool))
 }
 
 /// How many tasks the calling thread runs, one inside the other.
@@ -118,15 +125,16 @@ pub(crate) fn resume_on_thread() {
 pub(crate) fn enter<W: Work>(engine: &Arc<Engine<W>>, kind: Kind) -> Inside {
     let frame = Frame { pool: Arc::clone(engine) as _, kind, waits: None };
     let _ = FRAMES.try_with(|frames| frames.borrow_mut().push(frame));
-    Inside
+    Inside(epoch())
 }
 
 /// See [`enter`].
 #[must_use]
-pub(crate) struct Inside;
+pub(crate) struct Inside(Epoch);
 
 impl Drop for Inside {
     fn drop(&mut self) {
+        set_epoch(self.0);
         // The frame is dropped after the borrow has ended.
         drop(FRAMES.try_with(|frames| frames.borrow_mut().pop()));
     }

@@ -2,11 +2,13 @@
 //!
 //! A room for each part of it: see the README beside this file.
 
+mod contain;
 mod context;
 #[cfg(any(feature = "tokio", test))]
 mod executor;
 mod queue;
 mod scheduler;
+mod spin;
 pub(crate) mod sync;
 pub(crate) mod task;
 mod threads;
@@ -31,9 +33,12 @@ use self::scheduler::core::{Actions, Limits, Phase, Scheduler};
 use self::scheduler::worker_table::WorkerState;
 use self::sync::{Arc as Shared, Mutex, MutexGuard, lock};
 use self::threads::start::{PoolId, Threads};
+use crate::on_cancel::Cancels;
 
-pub(crate) use self::context::{Kind, inside, resume_on_thread};
+pub(crate) use self::contain::contain;
+pub(crate) use self::context::{Kind, depth, inside, resume_on_thread};
 pub(crate) use self::queue::fast_path::MOST_BUSY as MAX_WORKERS;
+pub(crate) use self::scheduler::accounting::{Counts, End};
 pub(crate) use self::scheduler::core::CloseListener;
 #[cfg(feature = "tokio")]
 pub(crate) use self::scheduler::ends::CloseSubscription;
@@ -42,14 +47,15 @@ pub(crate) use self::scheduler::entry::{Held, Patience};
 pub(crate) use self::scheduler::growth::ByLoad;
 pub(crate) use self::scheduler::lend::{Lent, Release};
 pub(crate) use self::scheduler::load::{Load, Standing};
+pub(crate) use self::scheduler::ready::Lack;
 pub(crate) use self::sync::Padded;
-pub(crate) use self::task::current::is_cancelled;
+pub(crate) use self::task::current::{is_cancelled, with_current};
 pub(crate) use self::task::handle::{Joinable, TaskState, Unpack};
 pub(crate) use self::task::join::{
-    block_on, block_on_or_retry, check_wait, poll_outcome, suspend_on, wait_for, wait_with,
+    block_on, block_on_until, check_wait, poll_outcome, suspend_on, wait_for, wait_with,
 };
 pub(crate) use self::task::queue_entry::QueueEntry;
-pub(crate) use self::task::run::{Counts, End, Hooks, contain};
+pub(crate) use self::task::run::Hooks;
 pub(crate) use self::task::waits::Suspension;
 pub(crate) use self::threads::worker::start_worker;
 #[cfg(feature = "tokio")]
@@ -96,6 +102,9 @@ pub(crate) trait Work: Send + Sync + Sized + 'static {
     /// Makes sure that a job will not run. False if it would not have run anyway.
     fn kill(job: &Self::Job) -> bool;
 
+    /// Wakes every future that runs, so that its driver sees whether it is to be dropped.
+    fn wake_running(&self) {}
+
     /// Whether a job would not run, because its handle had it cancelled or run elsewhere.
     fn is_tombstone(job: &Self::Job) -> bool;
 
@@ -127,8 +136,19 @@ pub(crate) trait ThreadWork: Work {
     /// What a worker keeps for itself between jobs.
     type State;
 
-    /// Runs a job. May panic. The state is made when it is first needed, so that a panic there is the
-    /// job's. `counts` says who counts the job, if it does so itself.
+    /// What a worker lacks before it may be given a job.
+    fn lacks(&self, _state: &Option<Self::State>) -> Lack {
+        Lack::Nothing
+    }
+
+    /// Supplies what the worker at place `index` lacks, without a lock. Does not panic. An error says that the worker
+    /// is not ready, and after which time it is to be asked again.
+    fn get_ready(&self, _state: &mut Option<Self::State>, _index: usize) -> Result<(), Duration> {
+        Ok(())
+    }
+
+    /// Runs a job. May panic. If the work lacks no state, that is made when it is first needed, so that a
+    /// panic there is the job's. `counts` says who counts the job, if it does so itself.
     fn run(&self, state: &mut Option<Self::State>, job: Self::Job, counts: Counts) -> End;
 }
 
@@ -148,13 +168,6 @@ pub(crate) struct Settings {
     pub(crate) faults: Option<Faults>,
 }
 
-impl Settings {
-    /// How many tasks may be queued and running when `capacity` of them may run.
-    fn places(&self, capacity: usize) -> usize {
-        self.queue.saturating_add(capacity)
-    }
-}
-
 /// Says which attempts to start a thread fail.
 #[cfg(test)]
 pub(crate) type Faults = Arc<dyn Fn() -> bool + Send + Sync>;
@@ -165,6 +178,8 @@ pub(crate) struct Engine<W: Work> {
     scheduler: Padded<Mutex<Scheduler<W::Job>>>,
     fast_path: Shared<FastPath>,
     id: PoolId,
+    /// What is known of cancelled tasks.
+    cancels: Arc<Cancels>,
     /// The threads that have not been joined. No decision depends on them.
     threads: Mutex<Threads>,
     /// Held by the thread that joins all of them.
@@ -178,18 +193,20 @@ impl<W: Work> Engine<W> {
         #[cfg(not(loom))]
         crate::error::install_panic_hook();
         let fast_path = Shared::new(FastPath::new());
-        fast_path.set_places(settings.places(settings.capacity));
         let limits = limits(&settings, work.worker_kind());
+        fast_path.set_places(limits.places());
+        fast_path.set_capacity(limits.capacity);
         let mut scheduler = Scheduler::new(Queue::new(fast_path.clone()), limits, settings.waiters);
         scheduler.queue.keep_room(settings.queue);
         if settings.preallocate {
-            scheduler.queue.reserve(settings.places(settings.capacity));
+            scheduler.queue.reserve(scheduler.limits.places());
             scheduler.worker_table.reserve(settings.capacity);
         }
         let scheduler = Padded(Mutex::new(scheduler));
         let (threads, joining) = (Mutex::new(Threads::default()), Mutex::new(()));
         let id = PoolId::new();
-        Arc::new(Engine { scheduler, fast_path, id, threads, joining, settings, work })
+        let cancels = Arc::default();
+        Arc::new(Engine { scheduler, fast_path, id, cancels, threads, joining, settings, work })
     }
 
     fn lock(&self) -> MutexGuard<'_, Scheduler<W::Job>> {
@@ -267,8 +284,13 @@ impl<W: Work> Engine<W> {
         &self.work
     }
 
+    /// How it was built. The limits may have changed since.
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
     pub(crate) fn minimum(&self) -> usize {
-        self.settings.minimum
+        self.lock().limits.minimum
     }
 
     #[cfg(any(feature = "tokio", test))]
@@ -293,14 +315,14 @@ fn tell_closed(listeners: &[Weak<dyn CloseListener>]) {
 }
 
 fn limits(settings: &Settings, worker_kind: WorkerKind) -> Limits {
-    let cores = threads::spin::cores();
+    let cores = spin::cores();
     Limits {
         capacity: settings.capacity,
         minimum: settings.minimum,
         queue: settings.queue,
         lookers: (cores / 2).max(1),
         cores,
-        expires: settings.keep_alive.is_some(),
+        keep_alive: settings.keep_alive,
         growth: settings.growth,
         worker_kind,
     }

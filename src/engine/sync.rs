@@ -1,9 +1,6 @@
 //! The primitives the engine stands on: the standard library's, loom's while a model runs, or those that
 //! count for `race --count`.
 
-#[cfg(all(formic_count, not(loom)))]
-pub(crate) mod counted;
-
 #[cfg(not(any(loom, formic_count)))]
 pub(crate) use std::{
     sync::{Arc, Mutex, MutexGuard, atomic},
@@ -11,7 +8,7 @@ pub(crate) use std::{
 };
 
 #[cfg(all(formic_count, not(loom)))]
-pub(crate) use self::counted::{Mutex, MutexGuard, atomic, thread};
+pub(crate) use crate::counted::{Mutex, MutexGuard, atomic, thread};
 #[cfg(all(formic_count, not(loom)))]
 pub(crate) use std::sync::Arc;
 
@@ -51,12 +48,12 @@ pub(crate) fn park(rest: Option<Duration>) {
     }
 }
 
-/// In a model every rest with an end is over at once: the other threads run in between.
+/// In a model every rest with an end is over at once: the other threads run in between. The longest has none.
 #[cfg(loom)]
 pub(crate) fn park(rest: Option<Duration>) {
     match rest {
+        Some(Duration::MAX) | None => thread::park(),
         Some(_) => thread::yield_now(),
-        None => thread::park(),
     }
 }
 

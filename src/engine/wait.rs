@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::task::{Wake, Waker};
 use std::time::{Duration, Instant};
 
+use crate::engine::spin::look;
 use crate::engine::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use crate::engine::sync::{Mutex, lock, now, park, thread};
-use crate::engine::threads::spin::look;
 use crate::engine::wait_list::Key;
 
 /// How a wait ended.

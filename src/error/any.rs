@@ -58,6 +58,8 @@ pub enum Error {
         /// What the function returned.
         error: Box<dyn StdError + Send + Sync>,
     },
+    /// A service on a pool returned an error.
+    Service(Box<dyn StdError + Send + Sync>),
     /// A pool could not be built.
     Build(BuildError),
     /// A pool cannot have that capacity.
@@ -81,6 +83,7 @@ impl Error {
     fn inner(&self) -> Option<&(dyn StdError + 'static)> {
         Some(match self {
             Error::TimedOut | Error::Cancelled | Error::Failed { .. } => return None,
+            Error::Service(error) => &**error,
             Error::Refused(error) => error,
             Error::Panicked(error) => error,
             Error::ForEach(error) => error,

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt;
 use std::io;
 
-use crate::engine::{Ended, NoStart};
+use crate::engine::NoStart;
 
 /// What was left in a pool when a wait for its end was over. The time of the wait was over; or the call was
 /// refused, because [a task of the pool](StillRunning::is_from_inside) would have waited for itself, or
@@ -42,8 +42,8 @@ pub(crate) enum Cause {
     TimeOver,
     /// A task of the pool would have waited for itself.
     FromInside,
-    /// The wait for this end would have blocked a thread of an async runtime.
-    InRuntime(Ended),
+    /// The wait would have blocked a thread of an async runtime, unlike this verb.
+    InRuntime(&'static str),
 }
 
 impl StillRunning {
@@ -156,11 +156,7 @@ impl fmt::Display for StillRunning {
         match self.cause {
             Cause::TimeOver => {}
             Cause::FromInside => f.write_str("a task cannot wait for its own pool to end: ")?,
-            Cause::InRuntime(what) => {
-                let verb = match what {
-                    Ended::Tasks => "wait_idle_async",
-                    Ended::Workers => "drain_async",
-                };
+            Cause::InRuntime(verb) => {
                 write!(f, "the wait would block a thread of an async runtime, unlike `{verb}`: ")?;
             }
         }
@@ -264,10 +260,10 @@ mod tests {
     fn a_refused_wait_says_why_and_names_the_verb_that_is_not_refused() {
         let inside = told(1, 0, 0, Cause::FromInside);
         assert!(inside.starts_with("a task cannot wait for its own pool to end: 1 task runs"));
-        for (what, verb) in [(Ended::Tasks, "`wait_idle_async`"), (Ended::Workers, "`drain_async`")]
-        {
-            let message = told(1, 0, 0, Cause::InRuntime(what));
-            assert!(message.contains("async runtime") && message.contains(verb), "{message}");
-        }
+        let message = told(1, 0, 0, Cause::InRuntime("drain_async"));
+        assert!(
+            message.contains("async runtime") && message.contains("`drain_async`"),
+            "{message}"
+        );
     }
 }

@@ -2,18 +2,18 @@
 
 use std::panic::RefUnwindSafe;
 
-/// Holds the task or the argument that comes back in an error.
+/// Holds the task or the argument that comes back in an error, or an outcome that a batch keeps.
 ///
 /// Errors are passed on as `Box<dyn Error + Send + Sync>`, and a closure or a future need not be `Sync`. Nothing
 /// here returns a `&T`, so a shared reference to the wrapper is of no use to another thread.
-pub(super) struct Exclusive<T>(T);
+pub(crate) struct Exclusive<T>(T);
 
 impl<T> Exclusive<T> {
-    pub(super) fn new(value: T) -> Self {
+    pub(crate) fn new(value: T) -> Self {
         Exclusive(value)
     }
 
-    pub(super) fn into_inner(self) -> T {
+    pub(crate) fn into_inner(self) -> T {
         self.0
     }
 }

@@ -140,6 +140,24 @@ pub enum TaskError<E> {
     },
 }
 
+/// The failure of a task of a [`Batch`](crate::Batch), with the index that [`spawn`](crate::Batch::spawn) returned: a
+/// [`TaskError`] whose items are the tasks of the batch.
+///
+/// # Examples
+///
+/// ```
+/// use formic::BatchError;
+///
+/// let pool = formic::Pool::new(2);
+/// let mut batch = pool.batch();
+/// batch.spawn(|| Ok(1))?;
+/// batch.spawn(|| Err("two"))?;
+/// let error: BatchError<&str> = batch.try_join_all().unwrap_err();
+/// assert!(matches!(error, BatchError::Failed { index: 1, error: "two" }));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub type BatchError<E> = TaskError<E>;
+
 impl<E> TaskError<E> {
     pub(crate) fn check<V>(
         index: usize,

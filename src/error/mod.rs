@@ -16,8 +16,9 @@ pub use any::Error;
 pub use build::BuildError;
 pub(crate) use ends::Cause;
 pub use ends::{ReopenError, StillRunning};
+pub(crate) use exclusive::Exclusive;
 pub(crate) use for_each::Failures;
-pub use for_each::{ForEachError, TaskError};
+pub use for_each::{BatchError, ForEachError, TaskError};
 #[cfg(not(loom))]
 pub(crate) use panic::install as install_panic_hook;
 pub use panic::{PanicLocation, TaskPanic};

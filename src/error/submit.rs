@@ -52,6 +52,9 @@ pub enum Refused {
     /// The call has a deadline, and was awaited outside of a tokio runtime, whose timers it needs. A pool
     /// with threads of its own has none for its callers.
     NoRuntime,
+    /// The [`Batch`](crate::Batch) of a [`BatchSpawner`](crate::BatchSpawner) has been dropped, so no outcome would be
+    /// read. The pool may be open.
+    BatchGone,
 }
 
 impl fmt::Display for Refused {
@@ -66,6 +69,7 @@ impl fmt::Display for Refused {
             Refused::NoWorker => "the pool has no worker, and none could be started",
             Refused::RuntimeGone => "the runtime of the pool has shut down",
             Refused::NoRuntime => "a call with a time limit was awaited outside of a tokio runtime",
+            Refused::BatchGone => "the batch of the spawner has been dropped",
             Refused::InRuntime => {
                 "a blocking call inside an async runtime, where `submit` and handles are awaited"
             }

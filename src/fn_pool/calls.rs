@@ -2,31 +2,28 @@
 
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
+use super::renew::watch_renewal;
+use super::state::{Kept, Maker};
 use crate::engine::{
-    Counts, End, Engine, MAX_WORKERS, NoStart, QueueEntry, TaskState, ThreadWork, Unpack, Work,
-    contain, start_worker,
+    Counts, End, Engine, Hooks, Lack, MAX_WORKERS, NoStart, QueueEntry, TaskState, ThreadWork,
+    Unpack, Work, contain, start_worker,
 };
-
-/// What a worker calls: the function, with the worker's state inside.
-type Call<T, R> = Box<dyn FnMut(T) -> R>;
 
 /// An argument with a handle to its result.
 pub(crate) type Spawned<T, R> = TaskState<Calls<T, R>, T, R>;
 
 /// What the workers of an [`FnPool`](crate::FnPool) do: they call its function.
 pub(crate) struct Calls<T, R> {
-    /// Makes what a worker calls, on the worker's own thread.
-    make: Box<dyn Fn() -> Call<T, R> + Send + Sync>,
-    state: WorkerState,
+    pub(super) maker: Maker<T, R>,
+    pub(super) hooks: Hooks,
+    on_result: Option<ResultHook<R>>,
 }
 
-/// Whether each worker has a state of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum WorkerState {
-    None,
-    Own,
-}
+/// Is given the result of a call that has no handle.
+pub(crate) type ResultHook<R> = Arc<dyn Fn(R) + Send + Sync>;
 
 /// An argument in the line.
 pub(crate) enum Job<T: Send + 'static, R: Send + 'static> {
@@ -36,18 +33,21 @@ pub(crate) enum Job<T: Send + 'static, R: Send + 'static> {
 }
 
 impl<T: Send + 'static, R: Send + 'static> Calls<T, R> {
-    pub(crate) fn new<S, I, F>(state: WorkerState, init: I, function: F) -> Self
-    where
-        S: 'static,
-        I: Fn() -> S + Send + Sync + 'static,
-        F: Fn(&mut S, T) -> R + Send + Sync + 'static,
-    {
-        let function = Arc::new(function);
-        let make = move || -> Call<T, R> {
-            let (mut state, function) = (init(), Arc::clone(&function));
-            Box::new(move |argument| function(&mut state, argument))
-        };
-        Calls { make: Box::new(make), state }
+    pub(crate) fn new(maker: Maker<T, R>, hooks: Hooks, on_result: Option<ResultHook<R>>) -> Self {
+        Calls { maker, hooks, on_result }
+    }
+
+    /// Calls something of a user's that belongs to no call, and tells of its panic.
+    pub(super) fn apart(&self, call: impl FnOnce()) {
+        let thread = thread::current();
+        self.hooks.run_apart(thread.name().unwrap_or("<unnamed>"), call);
+    }
+
+    fn tell_result(&self, result: R) {
+        match &self.on_result {
+            None => drop(result),
+            Some(hook) => self.apart(|| hook(result)),
+        }
     }
 }
 
@@ -57,7 +57,7 @@ impl<T: Send + 'static, R: Send + 'static> Work for Calls<T, R> {
     const MOST: usize = MAX_WORKERS;
 
     fn runs_anywhere(&self) -> bool {
-        self.state == WorkerState::None
+        matches!(self.maker, Maker::Stateless(_))
     }
 
     fn start(engine: &Arc<Engine<Self>>, index: usize) -> Result<(), NoStart> {
@@ -87,32 +87,58 @@ impl<T: Send + 'static, R: Send + 'static> Work for Calls<T, R> {
 }
 
 impl<T: Send + 'static, R: Send + 'static> ThreadWork for Calls<T, R> {
-    type State = Call<T, R>;
+    type State = Kept<T, R>;
 
-    fn run(&self, state: &mut Option<Call<T, R>>, job: Job<T, R>, counts: Counts) -> End {
-        let mut call = |argument| state.get_or_insert_with(&self.make)(argument);
-        match job {
+    #[inline]
+    fn lacks(&self, kept: &Option<Kept<T, R>>) -> Lack {
+        match &self.maker {
+            Maker::Stateless(_) | Maker::Sure(_) => Lack::Nothing,
+            Maker::Tried(tried) => tried.lacks(kept.as_ref()),
+        }
+    }
+
+    fn get_ready(&self, kept: &mut Option<Kept<T, R>>, index: usize) -> Result<(), Duration> {
+        match &self.maker {
+            Maker::Stateless(_) | Maker::Sure(_) => Ok(()),
+            Maker::Tried(tried) => tried.get_ready(self, kept.get_or_insert_default(), index),
+        }
+    }
+
+    fn run(&self, kept: &mut Option<Kept<T, R>>, job: Job<T, R>, counts: Counts) -> End {
+        let mut renewed = false;
+        let mut call = |argument| {
+            let callee = self.maker.callee(kept);
+            match self.maker {
+                Maker::Stateless(_) => callee.call(argument),
+                _ => watch_renewal(&mut renewed, || callee.call(argument)),
+            }
+        };
+        let end = match job {
             Job::Bare(argument, _) => {
-                drop(call(argument));
+                self.tell_result(call(argument));
                 End::Completed
             }
             Job::Spawned(queue_entry) => queue_entry.run(counts, call),
+        };
+        if renewed {
+            self.apart(|| drop(kept.take()));
         }
+        end
     }
 }
 
 impl<T: Send + 'static, R: Send + 'static> Unpack<T, R> for Calls<T, R> {
-    /// With a state of its own: that of the worker may be in use further up the stack.
     fn job(queue_entry: QueueEntry<Self, T, R>) -> Job<T, R> {
         Job::Spawned(queue_entry)
     }
 
     fn run_here(task_state: &Arc<TaskState<Self, T, R>>) -> bool {
         task_state.run_for_joiner(|argument| {
-            let mut call = (task_state.engine().work().make)();
-            let outcome = catch_unwind(AssertUnwindSafe(|| call(argument)));
-            // To drop the state may panic, which says nothing about the outcome.
-            contain(|| drop(call));
+            let mut kept = None;
+            let callee = task_state.engine().work().maker.callee(&mut kept);
+            let outcome = catch_unwind(AssertUnwindSafe(|| callee.call(argument)));
+            // To drop what was called may panic, which says nothing about the outcome.
+            contain(|| drop(kept));
             outcome.unwrap_or_else(|payload| resume_unwind(payload))
         })
     }

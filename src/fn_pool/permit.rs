@@ -88,7 +88,16 @@ impl<'a, T: Send + 'static, R: Send + 'static> FnPermit<'a, T, R> {
     /// ```
     #[track_caller]
     pub fn spawn(self, argument: T) -> JoinHandle<R> {
-        let task_state = TaskState::new(self.held.engine(), argument, Location::caller());
+        self.spawn_from(argument, Location::caller())
+    }
+
+    /// As [`spawn`](FnPermit::spawn), for a caller that noted where the argument was submitted.
+    pub(crate) fn spawn_from(
+        self,
+        argument: T,
+        origin: &'static Location<'static>,
+    ) -> JoinHandle<R> {
+        let task_state = TaskState::new(self.held.engine(), argument, origin);
         self.held.put(Job::Spawned(QueueEntry::new(&task_state)));
         JoinHandle::new(task_state)
     }

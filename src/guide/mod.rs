@@ -26,6 +26,10 @@ pub mod backpressure {}
 pub mod results {}
 
 #[cfg_attr(not(doctest), doc = include_str!("links.md"))]
+#[doc = include_str!("../../docs/guide/verbs.md")]
+pub mod verbs {}
+
+#[cfg_attr(not(doctest), doc = include_str!("links.md"))]
 #[doc = include_str!("../../docs/guide/pipelines.md")]
 pub mod pipelines {}
 
@@ -52,6 +56,21 @@ pub mod async_and_blocking {}
 #[cfg(not(feature = "tokio"))]
 pub mod async_and_blocking {}
 
+#[cfg(all(feature = "tokio", feature = "tower"))]
+#[cfg_attr(not(doctest), doc = include_str!("links.md"))]
+#[cfg_attr(
+    not(doctest),
+    doc = "[`AsyncPool`]: crate::AsyncPool\n[`AsyncFnPool`]: crate::AsyncFnPool\n"
+)]
+#[doc = include_str!("../../docs/guide/tower.md")]
+pub mod tower {}
+
+/// # Services: tower, axum, apalis
+///
+/// The programs of this page need the features `tokio` and `tower`, and so does the page.
+#[cfg(not(all(feature = "tokio", feature = "tower")))]
+pub mod tower {}
+
 #[cfg_attr(not(doctest), doc = include_str!("links.md"))]
 #[doc = include_str!("../../docs/guide/testing.md")]
 pub mod testing {}
@@ -63,6 +82,10 @@ pub mod platforms {}
 #[cfg_attr(not(doctest), doc = include_str!("links.md"))]
 #[doc = include_str!("../../docs/guide/tuning.md")]
 pub mod tuning {}
+
+#[cfg_attr(not(doctest), doc = include_str!("links.md"))]
+#[doc = include_str!("../../docs/guide/more_than_one_machine.md")]
+pub mod more_than_one_machine {}
 
 #[cfg_attr(not(doctest), doc = include_str!("links.md"))]
 #[doc = include_str!("../../docs/guide/coming_from_go.md")]

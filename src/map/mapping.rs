@@ -10,7 +10,7 @@ use crate::error::{JoinError, Refused, TaskError};
 use crate::pool::Pool;
 
 /// Where the items are run. `T` is a handle to a task.
-pub(crate) trait Host<F, T> {
+pub(crate) trait Target<F, T> {
     fn pool(&self) -> &Pool;
 
     /// Starts a task, after a wait for a place if need be.
@@ -19,7 +19,7 @@ pub(crate) trait Host<F, T> {
 
 /// The outcomes of `function` on the items of `input`. `T` is a handle to a task.
 pub(crate) struct Mapping<H, T, I, F> {
-    host: H,
+    target: H,
     input: Input<I>,
     function: Arc<F>,
     window: usize,
@@ -47,14 +47,14 @@ enum Tasks<T> {
 
 impl<H, T, I, F> Mapping<H, T, I, F> {
     pub(crate) fn new(
-        host: H,
+        target: H,
         window: usize,
         (input, function): (I, F),
         origin: &'static Location<'static>,
     ) -> Self {
         let tasks = Tasks::InOrder { taken: 0, tasks: VecDeque::new() };
         let (input, function) = (Input::More(input), Arc::new(function));
-        Mapping { host, input, function, window: window.max(1), tasks, origin }
+        Mapping { target, input, function, window: window.max(1), tasks, origin }
     }
 
     pub(crate) fn set_window(&mut self, items: usize) {
@@ -74,7 +74,9 @@ impl<H, T: InFlight, I, F> Mapping<H, T, I, F> {
     pub(crate) fn unordered(mut self) -> Self {
         if let Tasks::InOrder { taken, tasks } = self.tasks {
             let mut completions = Completions::starting_at(taken);
-            tasks.into_iter().for_each(|task| completions.push(task));
+            for task in tasks {
+                completions.push(task);
+            }
             self.tasks = Tasks::AsTheyEnd(completions);
         }
         self
@@ -125,7 +127,7 @@ where
         make: impl Fn(Arc<F>, I::Item) -> J,
     ) -> Option<Numbered<T::Output>>
     where
-        H: Host<J, T>,
+        H: Target<J, T>,
     {
         if let Some(ready) = self.take_ready() {
             return Some(ready);
@@ -144,13 +146,13 @@ where
     /// for a place.
     fn fill<J>(&mut self, make: impl Fn(Arc<F>, I::Item) -> J)
     where
-        H: Host<J, T>,
+        H: Target<J, T>,
     {
         while self.in_flight() < self.window {
             match self.pull::<J>() {
                 Ok(Some(item)) => {
                     let task = make(Arc::clone(&self.function), item);
-                    match self.host.start(task, self.origin) {
+                    match self.target.start(task, self.origin) {
                         Ok(task) => self.push(task),
                         Err(refused) => self.input = Input::Refused(refused),
                     }
@@ -164,11 +166,11 @@ where
     /// The next item, if there is a place for it. Or how the input ends.
     fn pull<J>(&mut self) -> Result<Option<I::Item>, Input<I>>
     where
-        H: Host<J, T>,
+        H: Target<J, T>,
     {
         let waits = self.in_flight() == 0;
         let Input::More(input) = &mut self.input else { return Ok(None) };
-        let pool = self.host.pool();
+        let pool = self.target.pool();
         match pool.load().standing {
             Standing::Full if !waits => Ok(None),
             Standing::Room | Standing::Full => input.next().map(Some).ok_or(Input::Over),
@@ -180,7 +182,9 @@ where
     fn push(&mut self, task: T) {
         match &mut self.tasks {
             Tasks::InOrder { tasks, .. } => tasks.push_back(task),
-            Tasks::AsTheyEnd(tasks) => tasks.push(task),
+            Tasks::AsTheyEnd(tasks) => {
+                tasks.push(task);
+            }
         }
     }
 
@@ -212,7 +216,7 @@ where
         mut each: impl FnMut(usize, V),
     ) -> Result<(), TaskError<E>>
     where
-        H: Host<J, T>,
+        H: Target<J, T>,
         T: InFlight<Output = Result<V, E>>,
     {
         self = self.unordered();

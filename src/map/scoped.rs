@@ -4,7 +4,7 @@ use std::fmt;
 use std::iter::FusedIterator;
 use std::panic::Location;
 
-use super::mapping::Host;
+use super::mapping::Target;
 use super::{InOrder, Mapping, Unordered, call, window};
 use crate::error::{Failures, ForEachError, JoinError, Refused, TaskError};
 use crate::pool::Pool;
@@ -153,7 +153,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     }
 }
 
-impl<'scope, J, R> Host<J, ScopedHandle<'scope, R>> for &'scope Scope<'scope, '_>
+impl<'scope, J, R> Target<J, ScopedHandle<'scope, R>> for &'scope Scope<'scope, '_>
 where
     J: FnOnce() -> R + Send + 'scope,
     R: Send + 'scope,

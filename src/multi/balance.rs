@@ -77,6 +77,7 @@ impl<P: Shard> Multi<P> {
             | Refused::NoWorker
             | Refused::InRuntime
             | Refused::NoRuntime
+            | Refused::BatchGone
             | Refused::RuntimeGone => Standing::Closed,
         };
         self.least_loaded(0..self.shards().len(), |shard, load| {

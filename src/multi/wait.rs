@@ -93,6 +93,38 @@ macro_rules! waits {
         pub fn drain_timeout(&self, time: Duration) -> Result<(), ShardErrors<StillRunning>> {
             self.drain_until(deadline(time))
         }
+
+        /// Shuts every shard down, side by side, and blocks the thread meanwhile, as
+        /// [`Pool::shutdown`](crate::Pool::shutdown) does: closes them, waits for up to `grace`, cancels what is left
+        /// in any shard, and waits up to one second more. Async code awaits
+        /// [`shutdown_async`](Multi::shutdown_async) instead.
+        ///
+        /// # Errors
+        ///
+        /// Every shard that has not ended, and what is left in it. Also, at once, if a task of a shard calls this. Then
+        /// no shard is closed.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// use formic::{Balance, Multi, Pool};
+        /// use std::time::Duration;
+        ///
+        /// let multi = Multi::new(2, Balance::RoundRobin, || Pool::new(1));
+        /// for _ in 0..2 {
+        ///     multi.submit(|| {
+        ///         while !formic::is_cancelled() {
+        ///             std::thread::yield_now();
+        ///         }
+        ///     })?;
+        /// }
+        /// multi.shutdown(Duration::from_millis(5))?;
+        /// assert_eq!(multi.stats().workers, 0);
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        pub fn shutdown(&self, grace: Duration) -> Result<(), ShardErrors<StillRunning>> {
+            self.blocking_shutdown(grace)
+        }
     };
 }
 

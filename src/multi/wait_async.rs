@@ -105,6 +105,37 @@ macro_rules! waits {
                 Err(_) => self.drain_until(Some(Instant::now())),
             }
         }
+
+        /// Shuts every shard down, side by side, as [`AsyncPool::shutdown`](crate::AsyncPool::shutdown) does: closes
+        /// them, waits for up to `grace`, cancels what is left in any shard, and waits up to one second more.
+        ///
+        /// # Errors
+        ///
+        /// Every shard that has not ended, and what is left in it. Also, at once, if a future of a shard awaits this.
+        /// Then no shard is closed.
+        ///
+        /// # Cancel safety
+        ///
+        /// Dropped, it waits no longer and cancels nothing more. The shards stay closed.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// use formic::{AsyncPool, Balance, Multi};
+        /// use std::time::Duration;
+        ///
+        /// # #[tokio::main]
+        /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+        /// let multi = Multi::new(2, Balance::RoundRobin, || AsyncPool::new(10));
+        /// multi.submit(std::future::pending()).await?;
+        /// multi.shutdown(Duration::from_millis(5)).await?;
+        /// assert_eq!(multi.stats().cancelled, 1);
+        /// # Ok(())
+        /// # }
+        /// ```
+        pub async fn shutdown(&self, grace: Duration) -> Result<(), ShardErrors<StillRunning>> {
+            self.shutdown_async(grace).await
+        }
     };
 }
 

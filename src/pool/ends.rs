@@ -84,6 +84,40 @@ macro_rules! ends {
         pub fn drain_timeout(&self, time: Duration) -> Result<(), StillRunning> {
             self.blocking_drain_timeout(time)
         }
+
+        /// Closes the pool and blocks the thread until everything has ended: for up to `grace` as
+        /// [`drain`](Pool::drain) does; then it cancels what is left, as
+        /// [`cancel_all`](crate::Control::cancel_all) does, and waits up to one second more for what ends of it.
+        /// Async code awaits [`shutdown_async`](crate::Control::shutdown_async) instead.
+        ///
+        /// A grace of zero cancels at once.
+        ///
+        /// # Errors
+        ///
+        /// [`StillRunning`] says what is left after that second: closures that do not ask whether they are cancelled,
+        /// and permits. The pool stays closed; [`drain`](Pool::drain) goes on waiting. Also, at once, if a task of the
+        /// same pool calls this. Then the pool is not closed.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// use std::time::Duration;
+        ///
+        /// let pool = formic::Pool::new(1);
+        /// pool.submit(|| {
+        ///     while !formic::is_cancelled() {
+        ///         std::thread::yield_now(); // a piece of work
+        ///     }
+        /// })?;
+        /// pool.shutdown(Duration::from_millis(5))?;
+        /// assert_eq!((pool.is_closed(), pool.workers()), (true, 0));
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        #[doc(alias = "ReleaseTimeout")]
+        #[doc(alias = "awaitTermination")]
+        pub fn shutdown(&self, grace: Duration) -> Result<(), StillRunning> {
+            self.blocking_shutdown(grace)
+        }
     };
 }
 

@@ -6,8 +6,8 @@ use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use super::drawer::Drawer;
 use super::locked;
+use super::result_slot::ResultSlot;
 use crate::completions::InFlight;
 use crate::engine::{self, Joinable, Release};
 use crate::error::JoinError;
@@ -28,15 +28,15 @@ use crate::error::JoinError;
 /// ```
 #[must_use = "use `Scope::submit` if the result is not wanted"]
 pub struct ScopedHandle<'scope, T> {
-    drawer: Arc<Drawer<T>>,
+    slot: Arc<ResultSlot<T>>,
     task_state: Option<Arc<dyn Joinable<()>>>,
     cancel_on_drop: bool,
     scope: PhantomData<&'scope mut &'scope ()>,
 }
 
 impl<T> ScopedHandle<'_, T> {
-    pub(super) fn new(drawer: Arc<Drawer<T>>, task_state: Option<Arc<dyn Joinable<()>>>) -> Self {
-        ScopedHandle { drawer, task_state, cancel_on_drop: false, scope: PhantomData }
+    pub(super) fn new(slot: Arc<ResultSlot<T>>, task_state: Option<Arc<dyn Joinable<()>>>) -> Self {
+        ScopedHandle { slot, task_state, cancel_on_drop: false, scope: PhantomData }
     }
 
     /// Blocks until the result is available. A worker that waits here runs the task itself if it has not started.
@@ -125,15 +125,15 @@ impl<T> ScopedHandle<'_, T> {
     #[must_use]
     pub fn is_finished(&self) -> bool {
         let counted = self.task_state.as_ref().is_none_or(|task_state| task_state.is_done());
-        counted && locked(&self.drawer.0).outcome.is_some()
+        counted && locked(&self.slot.0).outcome.is_some()
     }
 
     fn poll(&self, context: &Context<'_>) -> Poll<Result<T, JoinError>> {
-        // The drawer is filled a moment before the task is counted.
+        // The result slot is filled a moment before the task is counted.
         if self.task_state.as_ref().is_some_and(|task_state| task_state.watch(context.waker())) {
             return Poll::Pending;
         }
-        let mut content = locked(&self.drawer.0);
+        let mut content = locked(&self.slot.0);
         match content.outcome.take() {
             Some(outcome) => Poll::Ready(outcome),
             None => {
@@ -163,14 +163,20 @@ impl<T: Send> InFlight for ScopedHandle<'_, T> {
         self.task_state.clone()?.want(by)
     }
 
+    fn unwant(&self) {
+        if let Some(task_state) = &self.task_state {
+            task_state.unwant();
+        }
+    }
+
     fn cancel(&self) {
         ScopedHandle::cancel(self);
     }
 
     fn take(mut self) -> Result<T, JoinError> {
         self.cancel_on_drop = false;
-        // The drawer is filled before the task has ended.
-        let outcome = locked(&self.drawer.0).outcome.take();
+        // The result slot is filled before the task has ended.
+        let outcome = locked(&self.slot.0).outcome.take();
         outcome.unwrap_or(Err(JoinError::Cancelled))
     }
 

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::drawer::Empty;
+use super::result_slot::Empty;
 use super::{Scope, locked};
 use crate::engine;
 use crate::error::{JoinError, TaskPanic};
@@ -30,28 +30,28 @@ impl Tasks {
     }
 }
 
-/// A task of a scope, and its drawer if it has a result.
+/// A task of a scope, and its result slot if it has a result.
 pub(super) struct Started {
     /// How many were started before it.
     number: usize,
     pub(super) handle: JoinHandle<()>,
     /// Emptied before the scope returns.
-    pub(super) drawer: Option<Arc<dyn Empty>>,
+    pub(super) slot: Option<Arc<dyn Empty>>,
 }
 
 impl Started {
-    /// Whether the task has ended, and left nothing in its drawer.
+    /// Whether the task has ended, and left nothing in its result slot.
     fn is_over(&self) -> bool {
-        self.handle.is_finished() && self.drawer.as_ref().is_none_or(|drawer| drawer.is_empty())
+        self.handle.is_finished() && self.slot.as_ref().is_none_or(|slot| slot.is_empty())
     }
 }
 
 impl Scope<'_, '_> {
-    pub(super) fn remember(&self, handle: JoinHandle<()>, drawer: Option<Arc<dyn Empty>>) {
+    pub(super) fn remember(&self, handle: JoinHandle<()>, slot: Option<Arc<dyn Empty>>) {
         let mut tasks = locked(&self.tasks);
         let number = tasks.started;
         tasks.started += 1;
-        tasks.handles.push_back(Started { number, handle, drawer });
+        tasks.handles.push_back(Started { number, handle, slot });
         if tasks.handles.len() < tasks.tidy_at {
             return;
         }
@@ -66,8 +66,8 @@ impl Scope<'_, '_> {
     /// Waits for a task and keeps its panic, if no task before it has one that was not taken.
     fn settle(&self, task: Started) {
         let outcome = task.handle.join();
-        let panic = match task.drawer {
-            Some(drawer) => drawer.empty(),
+        let panic = match task.slot {
+            Some(slot) => slot.empty(),
             None => outcome.err().and_then(JoinError::into_panic),
         };
         let Some(panic) = panic else { return };

@@ -94,3 +94,52 @@ fn a_result_costs_one_allocation() {
     let pool = builder.build(|numbers: [u64; 16]| numbers).unwrap();
     assert_costs(1, count(&pool, |number| assert_eq!(pool.call([number; 16]).unwrap()[9], number)));
 }
+
+#[cfg(feature = "tower")]
+#[test]
+fn a_call_of_a_service_costs_one_allocation_if_a_place_is_free() {
+    use crate::common::poll_once;
+    use std::pin::pin;
+    use tower::{Service, ServiceExt};
+
+    let _turn = take_turns();
+    let builder = FnPool::builder().workers(2).queue(4096).keep_alive(None);
+    let pool = builder.build(|numbers: [u64; 16]| numbers).unwrap();
+    let mut service = pool.service();
+    let mut call = |number: u64| {
+        assert!(poll_once(pin!(service.ready())).is_ready());
+        let mut response = pin!(service.call([number; 16]));
+        while poll_once(response.as_mut()).is_pending() {
+            std::thread::yield_now();
+        }
+    };
+    assert_costs(1, count(&pool, &mut call));
+}
+
+/// A batch that is read while it is filled keeps nothing of the tasks whose outcomes were given out.
+#[test]
+fn a_batch_keeps_nothing_of_what_was_given_out() {
+    let _turn = take_turns();
+    let pool = closures();
+    let mut batch = pool.batch();
+    let spawner = batch.spawner();
+    let mut run = |tasks: u64| {
+        for number in 0..tasks {
+            // Half of them by each way, and a hundred in flight.
+            let task = move || number;
+            let spawned = if number % 2 == 0 { batch.spawn(task) } else { spawner.spawn(task) };
+            spawned.expect("the pool is open");
+            if number >= 100 {
+                batch.next().expect("a hundred are in flight").expect("it returns");
+            }
+        }
+        while !batch.is_empty() {
+            batch.next().expect("some are in flight").expect("it returns");
+        }
+        (counting::live(), counting::live_bytes())
+    };
+    let (before, bytes_before) = run(1_000);
+    let (after, bytes_after) = run(TASKS);
+    assert!(after < before + 100, "{before} allocations became {after}");
+    assert!(bytes_after < bytes_before + TASKS, "{bytes_before} bytes became {bytes_after}");
+}

@@ -1,13 +1,13 @@
 //! The kinds of pools of futures.
 
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use formic::{AsyncFnPool, AsyncPool, Balance, JoinHandle, Multi, Stats};
 use tokio::runtime::{Handle, Runtime};
 
 use crate::common::block_on;
 use crate::common::on_tokio::runtime;
-use crate::hold::Hold;
 use crate::kinds::{Back, Job, Kind, Plan, Soon, back, controls, multi_controls, those_of_another};
 
 /// The runtime of all tests with two threads.
@@ -49,6 +49,10 @@ macro_rules! waits {
         fn drain(&self) -> Soon<'_, bool> {
             Box::pin(async move { block_on(self.drain_async()).is_ok() })
         }
+        fn shutdown(&self, grace: Duration) -> Soon<'_, bool> {
+            Box::pin(async move { block_on(self.shutdown_async(grace)).is_ok() })
+        }
+        const THREADS: bool = false;
     };
 }
 
@@ -82,7 +86,7 @@ impl Kind for OnOneThread {
     fn build(plan: &Plan) -> Self {
         OnOneThread(on(&ONE_THREAD, plan))
     }
-    those_of_another!();
+    those_of_another!(AsyncPool);
 }
 
 /// A pool of futures on two threads of its own.
@@ -102,7 +106,7 @@ impl Kind for OnOwnThreads {
         let builder = plan.own_threads_settings(AsyncPool::builder()).own_threads(2);
         OnOwnThreads(builder.build().expect("sound settings"))
     }
-    those_of_another!();
+    those_of_another!(AsyncPool);
 }
 
 impl Kind for AsyncFnPool<Job, ()> {

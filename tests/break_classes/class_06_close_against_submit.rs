@@ -102,7 +102,10 @@ fn by_batch(pool: &Pool, ran: &Arc<AtomicUsize>) -> usize {
     loop {
         let ran = Arc::clone(ran);
         match batch.spawn(move || ran.fetch_add(1, Ordering::SeqCst)) {
-            Ok(()) => accepted += 1,
+            Ok(index) => {
+                assert_eq!(index, accepted);
+                accepted += 1;
+            }
             Err(error) => {
                 assert_eq!(error.reason(), Refused::Closed);
                 let outcomes = batch.join_all();

@@ -5,7 +5,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use formic::{Balance, Builder, FnPool, JoinHandle, Multi, Pool, Refused, Stats, TaskPanic};
+use formic::{
+    Balance, Builder, Cancelled, FnPool, JoinHandle, Multi, Pool, Refused, Stats, TaskPanic,
+};
 
 use crate::common::{Census, block_on};
 use crate::hold::Hold;
@@ -75,6 +77,8 @@ impl Plan {
 pub(crate) trait Kind: Clone + Send + Sync + 'static {
     /// How many pools it is made of; each has the size that was planned.
     const SHARDS: usize = 1;
+    /// Whether its workers are threads, so that a running task can only be asked to stop.
+    const THREADS: bool;
 
     fn build(plan: &Plan) -> Self;
     fn submit(&self, job: Job) -> Soon<'_, Result<(), Back>>;
@@ -88,11 +92,26 @@ pub(crate) trait Kind: Clone + Send + Sync + 'static {
     fn drain(&self) -> Soon<'_, bool>;
     fn close(&self);
     fn discard(&self) -> usize;
+    fn cancel_all(&self) -> Cancelled;
+    fn set_queue(&self, tasks: usize);
+    fn set_waiters(&self, submitters: usize);
+    /// False if something is left, or if it was called from inside.
+    fn shutdown(&self, grace: Duration) -> Soon<'_, bool>;
     fn reopen(&self);
 
     /// Submits so many tasks that wait at `hold`, to each pool it is made of.
     fn hold_each(&self, hold: &Hold, tasks: usize) {
-        (0..tasks).for_each(|_| block_on(self.submit(hold.job())).expect("there is a place"));
+        self.submit_each(&|| hold.job(), tasks);
+    }
+
+    /// Submits so many tasks to each pool it is made of; every other one has a handle.
+    fn submit_each(&self, job: &dyn Fn() -> Job, tasks: usize) {
+        for number in 0..tasks {
+            match number % 2 {
+                0 => block_on(self.submit(job())).expect("there is a place"),
+                _ => drop(block_on(self.spawn(job())).expect("there is a place")),
+            }
+        }
     }
 }
 
@@ -111,6 +130,15 @@ macro_rules! controls {
         fn discard(&self) -> usize {
             formic::Control::discard(self)
         }
+        fn cancel_all(&self) -> formic::Cancelled {
+            formic::Control::cancel_all(self)
+        }
+        fn set_queue(&self, tasks: usize) {
+            formic::Control::set_queue(self, tasks).expect("a sound bound");
+        }
+        fn set_waiters(&self, submitters: usize) {
+            formic::Control::set_waiters(self, submitters);
+        }
         fn reopen(&self) {
             formic::Control::reopen(self).expect("it has come to its end");
         }
@@ -121,7 +149,9 @@ pub(crate) use controls;
 
 /// What a pool has that is another kind with other settings.
 macro_rules! those_of_another {
-    () => {
+    ($kind:ty) => {
+        const THREADS: bool = <$kind as Kind>::THREADS;
+
         fn submit(&self, job: Job) -> Soon<'_, Result<(), Back>> {
             Kind::submit(&self.0, job)
         }
@@ -137,6 +167,9 @@ macro_rules! those_of_another {
         fn drain(&self) -> Soon<'_, bool> {
             Kind::drain(&self.0)
         }
+        fn shutdown(&self, grace: std::time::Duration) -> Soon<'_, bool> {
+            Kind::shutdown(&self.0, grace)
+        }
         controls!();
     };
 }
@@ -148,8 +181,8 @@ macro_rules! multi_controls {
     () => {
         const SHARDS: usize = 2;
 
-        fn hold_each(&self, hold: &Hold, tasks: usize) {
-            self.shards().iter().for_each(|shard| shard.hold_each(hold, tasks));
+        fn submit_each(&self, job: &dyn Fn() -> Job, tasks: usize) {
+            self.shards().iter().for_each(|shard| shard.submit_each(job, tasks));
         }
         fn stats(&self) -> Stats {
             self.stats()
@@ -162,6 +195,15 @@ macro_rules! multi_controls {
         }
         fn discard(&self) -> usize {
             self.discard()
+        }
+        fn cancel_all(&self) -> formic::Cancelled {
+            self.cancel_all()
+        }
+        fn set_queue(&self, tasks: usize) {
+            self.set_queue(tasks).expect("a sound bound");
+        }
+        fn set_waiters(&self, submitters: usize) {
+            self.set_waiters(submitters);
         }
         fn reopen(&self) {
             self.reopen().expect("all shards have come to their end");
@@ -180,6 +222,10 @@ macro_rules! blocking_waits {
         fn drain(&self) -> Soon<'_, bool> {
             Box::pin(async move { <$waits>::drain(self).is_ok() })
         }
+        fn shutdown(&self, grace: Duration) -> Soon<'_, bool> {
+            Box::pin(async move { <$waits>::shutdown(self, grace).is_ok() })
+        }
+        const THREADS: bool = true;
     };
 }
 
@@ -259,9 +305,9 @@ impl Kind for WithState {
             *calls += 1;
             block_on(job);
         };
-        WithState(builder.build_with_state(|| 0_u64, run).expect("sound settings"))
+        WithState(builder.build_with(|| 0_u64, run).expect("sound settings"))
     }
-    those_of_another!();
+    those_of_another!(FnPool<Job, ()>);
 }
 
 impl Kind for Multi<Pool> {

@@ -94,6 +94,9 @@ mod class_09_cancel_against_complete;
 mod class_10_ends_from_inside;
 mod class_11_no_thread;
 mod class_12_scope_soundness;
+mod limits;
+mod on_cancel;
+mod stop;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -202,6 +202,33 @@ mod futures {
     }
 }
 
+#[cfg(feature = "tower")]
+mod services {
+    use super::*;
+    #[cfg(feature = "tokio")]
+    use formic::tower::{AsyncFnService, OnPool, PoolLayer};
+    use formic::tower::{FlatResponse, Flatten, FnService, Response, ServiceError};
+
+    // A router shares its services between threads, so they are `Sync`.
+    types! {
+        Send Sync Unpin UnwindSafe RefUnwindSafe; not;
+        FnService<Worst, Worst>,
+        Flatten<FnService<Worst, Result<Worst, Worst>>>,
+        Response<Worst>,
+        FlatResponse<Worst, Worst>,
+        ServiceError,
+        ServiceError<u32>,
+    }
+
+    #[cfg(feature = "tokio")]
+    types! {
+        Send Sync Unpin UnwindSafe RefUnwindSafe; not;
+        AsyncFnService<Worst, Worst>,
+        PoolLayer,
+        OnPool<u32>,
+    }
+}
+
 fn is_send<T: Send>(_: T) {}
 
 /// Likewise, of pools of threads.

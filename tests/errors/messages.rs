@@ -40,7 +40,7 @@ pub(crate) fn assert_well_formed(error: &dyn Error) {
     }
 }
 
-pub(crate) fn reasons() -> [Refused; 10] {
+pub(crate) fn reasons() -> [Refused; 11] {
     [
         Refused::Full,
         Refused::Closed,
@@ -52,6 +52,7 @@ pub(crate) fn reasons() -> [Refused; 10] {
         Refused::InRuntime,
         Refused::RuntimeGone,
         Refused::NoRuntime,
+        Refused::BatchGone,
     ]
 }
 

@@ -147,6 +147,31 @@ fn it_can_be_passed_on_to_another_thread() {
     is_error::<StillRunning>();
 }
 
+#[cfg(feature = "tower")]
+#[test]
+fn an_error_of_a_service_becomes_the_variant_of_its_kind() {
+    use formic::tower::ServiceError;
+    use std::io;
+
+    type Failed = ServiceError<io::Error>;
+    let failed = || Failed::Failed(io::Error::other("out of ink"));
+    assert_well_formed(&failed());
+    assert_eq!(failed().to_string(), "out of ink");
+    let error = Error::from(failed());
+    assert_well_formed(&error);
+    assert!(matches!(&error, Error::Service(inner) if inner.is::<io::Error>()), "{error:?}");
+    assert_eq!(error.to_string(), "out of ink");
+
+    let refused = ServiceError::<io::Error>::from(Refused::Closed);
+    assert_well_formed(&refused);
+    assert!(matches!(Error::from(refused), Error::Refused(Refused::Closed)));
+    assert!(matches!(Error::from(Failed::Cancelled), Error::Cancelled));
+    assert_eq!(Failed::Cancelled.to_string(), "the call was cancelled");
+    assert!(matches!(Error::from(Failed::Panicked(panic())), Error::Panicked(_)));
+    // A text or a boxed error will do.
+    assert_eq!(Error::from(ServiceError::Failed("out of ink")).to_string(), "out of ink");
+}
+
 #[cfg(feature = "tokio")]
 #[test]
 fn a_source_of_items_is_no_exception() {

@@ -140,7 +140,7 @@ fn a_pull_of_sleeping_futures_can_be_stopped_at_any_moment() {
         for time in 0..30 {
             let each = pool.for_each(0.., |_| sleep(Duration::from_millis(1)));
             assert!(tokio::time::timeout(Duration::from_millis(time), each).await.is_err());
-            soon("its seats are gone", || pool.busy() == 0).await;
+            soon("its pullers are gone", || pool.busy() == 0).await;
         }
         drained(&pool).await;
     });

@@ -104,8 +104,8 @@ fn a_slow_stream_is_followed_to_its_end() {
             }
             let sent: usize = (0..=burst).map(|burst| burst % 7).sum();
             soon("they have landed", || flight.landed() == sent).await;
-            // While there is nothing to do others have room: one seat waits for the stream.
-            soon("seats are free", || pool.busy() <= 1).await;
+            // While there is nothing to do others have room: one puller waits for the stream.
+            soon("pullers are free", || pool.busy() <= 1).await;
         }
         drop(sender);
         each.await.unwrap().unwrap();
@@ -402,9 +402,9 @@ fn a_waiting_for_each_gives_its_turn_back() {
     });
 }
 
-/// The pool has begun to call more seats for it when it becomes too small for any of them.
+/// The pool has begun to call more pullers for it when it becomes too small for any of them.
 #[test]
-fn a_pull_from_inside_ends_although_its_seats_have_no_place_any_more() {
+fn a_pull_from_inside_ends_although_its_pullers_have_no_place_any_more() {
     on_both(|| async {
         let pool = hushed(10, 8);
         let inner = pool.clone();
@@ -421,10 +421,10 @@ fn a_pull_from_inside_ends_although_its_seats_have_no_place_any_more() {
     });
 }
 
-/// Another seat waits for items, so that of whoever pulls is gone; then that one gives its place to a task
+/// Another puller waits for items, so that of whoever pulls is gone; then that one gives its place to a task
 /// which keeps it.
 #[test]
-fn a_pull_from_inside_goes_on_when_the_seat_that_waited_has_lost_its_place() {
+fn a_pull_from_inside_goes_on_when_the_puller_that_waited_has_lost_its_place() {
     on_both(|| async {
         let (pool, stop, took) = (hushed(2, 10), Stop::new(), Stop::new());
         let (sender, receiver) = tokio::sync::mpsc::unbounded_channel();
@@ -452,14 +452,14 @@ fn a_pull_from_inside_goes_on_when_the_seat_that_waited_has_lost_its_place() {
         });
         let pulls = pulls.unwrap();
         took.let_pass(3);
-        // The first item is with the seat of whoever pulls, and another seat waits for the next.
+        // The first item is with the puller of whoever pulls, and another puller waits for the next.
         stop.have_come(1).await;
-        soon("another seat is there", || pool.stats().busy == 2).await;
+        soon("another puller is there", || pool.stats().busy == 2).await;
         soon("it waits for an item", || asked.load(Ordering::SeqCst) == 2).await;
         stop.let_pass(1);
         took.have_come(1).await;
         soon("whoever pulls asks in vain", || asked.load(Ordering::SeqCst) == 3).await;
-        // A task waits for the place of that seat, and keeps it.
+        // A task waits for the place of that puller, and keeps it.
         let keeps = Stop::new();
         let its = keeps.clone();
         let keeper = pool.try_spawn(async move { its.pass().await }).unwrap();

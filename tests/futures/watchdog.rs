@@ -19,16 +19,16 @@ const SPINNERS: usize = 100;
 
 /// Whose threads they are.
 #[derive(Clone, Copy, Debug)]
-enum Ground {
+enum Host {
     Runtime,
     OwnThreads,
 }
 
 /// Does a test on either.
 #[track_caller]
-fn on_either(test: fn(Ground)) {
-    for ground in [Ground::Runtime, Ground::OwnThreads] {
-        watch_for(4 * PATIENCE, move || test(ground));
+fn on_either(test: fn(Host)) {
+    for host in [Host::Runtime, Host::OwnThreads] {
+        watch_for(4 * PATIENCE, move || test(host));
     }
 }
 
@@ -40,12 +40,12 @@ struct Busy {
 }
 
 impl Busy {
-    fn new(ground: Ground, workers: usize, queue: usize) -> Self {
+    fn new(host: Host, workers: usize, queue: usize) -> Self {
         let (runtime, to_end) = (runtime(2), Arc::new(AtomicUsize::new(0)));
         let pool = AsyncPool::builder().workers(workers).queue(queue);
-        let pool = match ground {
-            Ground::Runtime => pool.runtime(runtime.handle().clone()),
-            Ground::OwnThreads => pool.own_threads(2),
+        let pool = match host {
+            Host::Runtime => pool.runtime(runtime.handle().clone()),
+            Host::OwnThreads => pool.own_threads(2),
         };
         let busy = Busy { runtime, pool: pool.build().unwrap(), to_end };
         (0..SPINNERS).for_each(|_| busy.pool.blocking_submit(busy.spinner()).unwrap());
@@ -97,8 +97,8 @@ fn watchdogs() -> usize {
 
 #[test]
 fn a_ready_future_does_not_wait_for_one_that_blocks() {
-    on_either(|ground| {
-        let busy = Busy::new(ground, 2 * SPINNERS, SPINNERS);
+    on_either(|host| {
+        let busy = Busy::new(host, 2 * SPINNERS, SPINNERS);
         for _ in 0..20 {
             let (door, blocks) = (Door::new(), Arc::new(AtomicBool::new(false)));
             let (opens, blocked) = (door.clone(), Arc::clone(&blocks));
@@ -121,8 +121,8 @@ fn a_ready_future_does_not_wait_for_one_that_blocks() {
 
 #[test]
 fn a_new_future_does_not_wait_for_one_that_blocks() {
-    on_either(|ground| {
-        let busy = Busy::new(ground, 2 * SPINNERS, SPINNERS);
+    on_either(|host| {
+        let busy = Busy::new(host, 2 * SPINNERS, SPINNERS);
         for _ in 0..20 {
             let waits = Door::new();
             let its = waits.clone();
@@ -138,8 +138,8 @@ fn a_new_future_does_not_wait_for_one_that_blocks() {
 
 #[test]
 fn a_submitter_gets_its_place_although_a_future_blocks() {
-    on_either(|ground| {
-        let busy = Busy::new(ground, SPINNERS + 1, 0);
+    on_either(|host| {
+        let busy = Busy::new(host, SPINNERS + 1, 0);
         for _ in 0..20 {
             let waits = Door::new();
             let its = waits.clone();

@@ -81,7 +81,7 @@ fn the_line_of_a_closure_is_known_wherever_its_panic_goes() {
 #[test]
 fn the_line_of_a_call_is_known_wherever_its_panic_goes() {
     let (builder, told) = quiet(FnPool::builder());
-    let pool = builder.build_with_state(|| (), |(), task: fn()| task()).unwrap();
+    let pool = builder.build_with(|| (), |(), task: fn()| task()).unwrap();
     for (task, line) in ways() {
         pool.submit(task).unwrap();
         assert_eq!(told.recv().unwrap(), here(line));

@@ -44,7 +44,7 @@ impl Kind for FnPool<Task, Report> {
     fn build(plan: &Plan, log: &Arc<Log>) -> Self {
         let builder = thread_settings(FnPool::builder(), plan, log);
         let pool = match plan.variant {
-            Variant::WithState => builder.build_with_state(|| 0_u64, counted),
+            Variant::WithState => builder.build_with(|| 0_u64, counted),
             _ => builder.build(|task: Task| block_on(task.run())),
         };
         pool.expect("the settings are sound")

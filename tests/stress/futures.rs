@@ -177,11 +177,7 @@ async fn give_up_to_spawn(
 }
 
 /// A pool on the runtime of those who submit, or on threads of its own.
-fn on_some_ground(
-    builder: Builder<AsyncPool>,
-    runtime: &Runtime,
-    random: &mut Random,
-) -> AsyncPool {
+fn on_some_host(builder: Builder<AsyncPool>, runtime: &Runtime, random: &mut Random) -> AsyncPool {
     let builder = match random.below(6) {
         0 | 1 => builder.own_threads(1 + random.below(3) as usize),
         _ => builder.runtime(runtime.handle().clone()),
@@ -193,7 +189,7 @@ fn on_some_ground(
 fn run(threads: usize, random: &mut Random) {
     let runtime = runtime(threads);
     let (workers, queue) = (1 + random.below(5) as usize, random.below(8) as usize);
-    let pool = on_some_ground(AsyncPool::builder().workers(workers).queue(queue), &runtime, random);
+    let pool = on_some_host(AsyncPool::builder().workers(workers).queue(queue), &runtime, random);
     let (books, over) = (Arc::<Books>::default(), Arc::new(AtomicBool::new(false)));
     let watcher = {
         let (pool, over) = (pool.clone(), Arc::clone(&over));
@@ -289,7 +285,7 @@ fn never_above_capacity_while_resizing() {
         while Instant::now() < end {
             let runtime = runtime(random.below(3) as usize);
             let pool = AsyncPool::builder().workers(8).queue(4);
-            let pool = on_some_ground(pool, &runtime, &mut random);
+            let pool = on_some_host(pool, &runtime, &mut random);
             let books = Arc::<Books>::default();
             runtime.block_on(async {
                 let submitters = [(); 8]

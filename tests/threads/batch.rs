@@ -42,7 +42,9 @@ fn join_all_gives_them_in_order_of_spawning() {
 fn join_all_leaves_out_what_was_given_out() {
     let pool = Pool::new(1);
     let mut batch = pool.batch();
-    (0..5).for_each(|number| batch.spawn(move || number).unwrap());
+    for number in 0..5 {
+        batch.spawn(move || number).unwrap();
+    }
     assert_eq!(batch.next().unwrap().unwrap(), 0, "one worker takes them in order");
     assert_eq!((batch.len(), batch.is_empty()), (4, false));
     let rest: Vec<_> = batch.join_all().into_iter().map(Result::unwrap).collect();
@@ -54,7 +56,7 @@ fn an_empty_batch_is_at_its_end() {
     let pool = Pool::new(1);
     assert!(pool.batch::<()>().next().is_none());
     assert!(pool.batch::<()>().join_all().is_empty());
-    assert!(pool.batch::<()>().first_ok().unwrap_err().is_empty());
+    assert!(pool.batch::<()>().first_returned().unwrap_err().is_empty());
     assert!(block_on(pool.batch::<()>().next_async()).is_none());
 }
 
@@ -74,7 +76,9 @@ fn a_batch_larger_than_queue_and_capacity_works_from_one_thread() {
     for queue in [0, 1, 7] {
         let pool = Pool::builder().workers(2).queue(queue).build().unwrap();
         let mut batch = pool.batch();
-        (0..5000_u64).for_each(|number| batch.spawn(move || number).unwrap());
+        for number in 0..5000_u64 {
+            batch.spawn(move || number).unwrap();
+        }
         assert_eq!(batch.map(Result::unwrap).sum::<u64>(), 4999 * 5000 / 2);
     }
 }
@@ -102,7 +106,7 @@ fn the_first_that_returns_wins_and_the_rest_is_cancelled() {
             })
             .unwrap();
     }
-    assert_eq!(batch.first_ok().unwrap(), "the second wins");
+    assert_eq!(batch.first_returned().unwrap(), "the second wins");
     door.open();
     pool.wait_idle().unwrap();
     assert_eq!(ran.load(Ordering::Relaxed), 0);
@@ -113,8 +117,10 @@ fn the_first_that_returns_wins_and_the_rest_is_cancelled() {
 fn without_a_winner_there_are_all_errors() {
     let pool = Pool::new(2);
     let mut batch = pool.batch::<()>();
-    (0..3).for_each(|_| batch.spawn(|| panic!("no")).unwrap());
-    let errors = batch.first_ok().unwrap_err();
+    for _ in 0..3 {
+        batch.spawn(|| panic!("no")).unwrap();
+    }
+    let errors = batch.first_returned().unwrap_err();
     assert_eq!(errors.iter().filter(|error| error.is_panic()).count(), 3);
 }
 
@@ -126,7 +132,9 @@ fn cancelling_in_the_loop_and_twice_never_hangs() {
     let held = door.clone();
     batch.spawn(move || held.wait()).unwrap();
     door.await_waiting(1);
-    (0..20).for_each(|_| batch.spawn(|| ()).unwrap());
+    for _ in 0..20 {
+        batch.spawn(|| ()).unwrap();
+    }
     batch.cancel();
     batch.cancel();
     let (mut returned, mut cancelled) = (0, 0);
@@ -203,7 +211,9 @@ fn a_batch_inside_a_batch_works_with_one_worker() {
             outer
                 .spawn(move || {
                     let mut inner = inside.batch();
-                    (0..10).for_each(|number| inner.spawn(move || number).unwrap());
+                    for number in 0..10 {
+                        inner.spawn(move || number).unwrap();
+                    }
                     inner.map(Result::unwrap).sum::<i32>()
                 })
                 .unwrap();

@@ -84,7 +84,7 @@ fn a_call_whose_state_cannot_be_made_says_that_it_panicked() {
 fn a_state_that_a_caller_needed_may_panic_when_it_is_dropped() {
     let pool = FnPool::builder().workers(1).queue(0).when_full(WhenFull::CallerRuns);
     let pool = pool
-        .build_with_state(
+        .build_with(
             || Bomb,
             |_: &mut Bomb, door: Option<Door>| {
                 if let Some(door) = door {

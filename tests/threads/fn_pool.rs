@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
@@ -347,4 +347,46 @@ fn arguments_may_be_large() {
     (0..300).for_each(|_| pool.submit([8; 32 << 10]).unwrap());
     pool.drain().unwrap();
     assert_eq!(pool.stats().completed, 301);
+}
+
+#[test]
+fn a_result_without_a_handle_goes_to_the_hook() {
+    hush_quiet_threads();
+    let (tell, told) = mpsc::channel();
+    let (tell_panic, told_panics) = mpsc::channel();
+    let hook = move |result: Result<u32, String>| {
+        assert!(result != Ok(13), "the hook panics");
+        tell.send(result).unwrap();
+    };
+    let made = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&made);
+    let pool = FnPool::builder()
+        .workers(1)
+        .name("quiet")
+        .on_panic(move |panic| tell_panic.send(panic.message().to_owned()).unwrap())
+        .on_result(hook)
+        .build_with(
+            move || _ = count.fetch_add(1, Ordering::SeqCst),
+            |_, number: u32| {
+                assert!(number != 99, "the call panics");
+                if number.is_multiple_of(2) { Err(format!("{number} is even")) } else { Ok(number) }
+            },
+        )
+        .unwrap();
+    pool.submit(1).unwrap();
+    pool.try_submit(2).unwrap();
+    pool.submit(13).unwrap();
+    pool.admit().unwrap().submit(3);
+    assert_eq!(pool.call(5).unwrap(), Ok(5));
+    drop(pool.spawn(7).unwrap());
+    pool.wait_idle().unwrap();
+    assert_eq!(told.try_iter().collect::<Vec<_>>(), [Ok(1), Err("2 is even".to_owned()), Ok(3)]);
+    assert_eq!(told_panics.try_iter().collect::<Vec<_>>(), ["the hook panics"]);
+    let stats = pool.stats();
+    assert_eq!((stats.completed, stats.panicked), (6, 0), "the call has completed");
+    assert_eq!(made.load(Ordering::SeqCst), 1, "and its worker keeps its state");
+    pool.submit(99).unwrap();
+    pool.drain().unwrap();
+    assert_eq!(told_panics.try_iter().collect::<Vec<_>>(), ["the call panics"]);
+    assert_eq!(told.try_iter().count(), 0);
 }

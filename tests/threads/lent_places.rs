@@ -184,7 +184,7 @@ fn a_pool_of_one_with_a_state_makes_one_state() {
         its.run(dwell);
         number
     };
-    let one = FnPool::builder().workers(1).keep_alive(None).build_with_state(init, call).unwrap();
+    let one = FnPool::builder().workers(1).keep_alive(None).build_with(init, call).unwrap();
     eight_call(one, &gauge);
     assert_eq!(states.load(Ordering::SeqCst), 1);
 }
@@ -239,7 +239,7 @@ fn a_chain_of_calls_of_a_pool_with_a_state_ends() {
         *calls += 1;
         count_down(POOL.get().unwrap(), depth)
     };
-    let pool = FnPool::builder().workers(1).build_with_state(|| 0, call).unwrap();
+    let pool = FnPool::builder().workers(1).build_with(|| 0, call).unwrap();
     POOL.set(pool).ok();
     assert_eq!(POOL.get().unwrap().call(200).unwrap(), 200);
 }
@@ -293,6 +293,8 @@ fn a_task_that_waits_leaves_the_other_places_free() {
     let its = pool.clone();
     let (begin, begun) = mpsc::channel();
     let (release, released) = mpsc::channel();
+    let (free, held) = mpsc::channel::<()>();
+    let holder = pool.spawn(move || held.recv().unwrap()).unwrap();
     let waiting = pool.spawn(move || {
         let child = move || {
             begin.send(()).unwrap();
@@ -301,7 +303,9 @@ fn a_task_that_waits_leaves_the_other_places_free() {
         its.spawn(child).unwrap().join().unwrap();
     });
     begun.recv().unwrap();
-    // The child has the place of the task that joins it, or the other one was free when it came.
+    // The other place was not free, so the child has the place of the task that joins it.
+    free.send(()).unwrap();
+    holder.join().unwrap();
     let unrelated = pool.spawn(move || release.send(()).unwrap()).unwrap();
     unrelated.join().unwrap();
     waiting.unwrap().join().unwrap();
@@ -345,7 +349,7 @@ fn a_task_that_stops_waiting_runs_beside_its_child() {
 #[test]
 fn workers_beyond_the_capacity_leave() {
     let call = |_: &mut (), number: usize| number;
-    let pool = FnPool::builder().workers(1).build_with_state(|| (), call).unwrap();
+    let pool = FnPool::builder().workers(1).build_with(|| (), call).unwrap();
     let pool = Arc::new(pool);
     let outer = Pool::new(4);
     for round in 0..50 {

@@ -9,6 +9,8 @@ mod common;
 
 mod admission;
 mod batch;
+mod batch_results;
+mod batch_spawner;
 mod breaks;
 mod cancel;
 mod contained;
@@ -22,6 +24,7 @@ mod handles;
 mod idle;
 mod inside;
 mod lent_places;
+mod limits;
 mod map;
 mod nested;
 mod panics;
@@ -34,6 +37,10 @@ mod scope;
 mod semaphore;
 mod settings;
 mod stats;
+#[cfg(feature = "tower")]
+mod tower;
+mod take_queued;
+mod unready;
 mod waiting;
 mod worker_state;
 mod workers;

@@ -318,7 +318,7 @@ fn a_panic_of_a_dropped_worker_state_reaches_the_panic_hook() {
     hush_quiet_threads();
     let (on_panic, messages) = messages();
     let pool = FnPool::builder().name("quiet").workers(1).on_panic(on_panic);
-    let pool = pool.build_with_state(|| Bomb("the state"), |_, ()| ()).unwrap();
+    let pool = pool.build_with(|| Bomb("the state"), |_, ()| ()).unwrap();
     pool.call(()).unwrap();
     pool.drain().unwrap();
     assert_eq!(*messages.lock().unwrap(), ["the state"]);

@@ -110,7 +110,7 @@ fn pool(
         (state.number, calls)
     };
     let builder = settings(FnPool::builder().name("quiet"));
-    builder.build_with_state(move || State::new(&registry), function).expect("good settings")
+    builder.build_with(move || State::new(&registry), function).expect("good settings")
 }
 
 #[track_caller]
@@ -231,7 +231,7 @@ fn an_init_that_panics_costs_the_task_and_is_tried_again() {
     };
     let init = move || assert!(!failing.load(Ordering::SeqCst), "no ink yet");
     let builder = FnPool::builder().workers(1).queue(8).name("quiet").on_panic(hook);
-    let pool = builder.build_with_state(init, |(): &mut (), number: u32| number + 1).unwrap();
+    let pool = builder.build_with(init, |(): &mut (), number: u32| number + 1).unwrap();
     for _ in 0..3 {
         let line = line!() + 1;
         pool.submit(1).unwrap();
@@ -259,8 +259,7 @@ fn a_state_whose_drop_panics_does_no_harm() {
     let (sender, receiver) = mpsc::channel();
     let builder = FnPool::builder().workers(1).name("quiet").keep_alive(Duration::from_millis(1));
     let init = move || Bomb(sender.clone());
-    let pool =
-        builder.build_with_state(init, |_: &mut Bomb, fine: bool| assert!(fine, "oh")).unwrap();
+    let pool = builder.build_with(init, |_: &mut Bomb, fine: bool| assert!(fine, "oh")).unwrap();
     // After a panic, on retirement, and at the end.
     assert!(matches!(pool.call(false), Err(CallError::Panicked(_))));
     receiver.recv_timeout(common::PATIENCE).unwrap();

@@ -111,7 +111,7 @@ fn start_workers(shared: &Arc<Shared>) -> io::Result<FnPool<TcpStream, ()>> {
         .workers(shared.settings.connections)
         .queue(0)
         .name("http")
-        .build_with_state(buffers, move |buffers, stream| {
+        .build_with(buffers, move |buffers, stream| {
             connection::serve(&shared, buffers, stream);
         })
         .map_err(io::Error::other)

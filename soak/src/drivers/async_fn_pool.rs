@@ -1,14 +1,17 @@
 //! `AsyncFnPool`: errands as arguments of an async function.
 
+use std::future::poll_fn;
 use std::sync::Arc;
 
+use formic::tower::ServiceError;
 use formic::{AsyncFnPool, CallError, Control, JoinError, JoinHandle, Refused};
 use futures_util::FutureExt;
+use tower_service::Service;
 
 use super::async_pool::{Fair, fair};
 use super::futures;
 use crate::async_errand::{AsyncErrand, AsyncHost, Boxed, Site};
-use crate::books::{Books, drop_unclear, unclear_while};
+use crate::books::{Books, drop_unclear, give_up, take_back, unclear_while};
 use crate::floor::Floor;
 use crate::host::give_back;
 use crate::plan::Plan;
@@ -59,6 +62,10 @@ impl AsyncHost for OnAsyncFnPool {
         Box::pin(async move {
             let Some(errand) = site.errand(&mut random) else { return random };
             let number = errand.number();
+            if random.once_in(4) {
+                self.serve(errand, &site, &mut random).await;
+                return random;
+            }
             if random.once_in(3) {
                 self.called(self.pool.call(errand).await, number, &site);
                 return random;
@@ -70,6 +77,12 @@ impl AsyncHost for OnAsyncFnPool {
                 let call = self.pool.call_timeout(errand, random.micros(300));
                 match unclear_while(call).await {
                     Err(CallError::TimedOut) => {}
+                    Err(CallError::Refused(error)) => {
+                        let reason = error.reason();
+                        drop_unclear(error.into_task());
+                        let late = matches!(reason, Refused::TimedOut | Refused::Expired);
+                        site.note(Err(reason), if late { &LATE } else { self.fair.waiting() });
+                    }
                     answer => self.called(answer, number, &site),
                 }
                 return random;
@@ -98,7 +111,37 @@ impl AsyncHost for OnAsyncFnPool {
     }
 }
 
+/// Why a call with a time limit comes back when its time is over.
+const LATE: [Refused; 2] = [Refused::TimedOut, Refused::Expired];
+
 impl OnAsyncFnPool {
+    /// A call by a service, which may be dropped when it is ready, and its response when it is not there.
+    async fn serve(&self, errand: AsyncErrand, site: &Site, random: &mut Random) {
+        let (number, mut service) = (errand.number(), self.pool.service());
+        match poll_fn(|context| service.poll_ready(context)).await {
+            Ok(()) if random.once_in(4) => give_up(errand),
+            Ok(()) if random.once_in(2) => {
+                site.note_halt();
+                drop_unclear(service.call(errand));
+            }
+            Ok(()) => match service.call(errand).await {
+                Ok(value) => site.books.outcome(number, Ok(value)),
+                Err(ServiceError::Panicked(panic)) => {
+                    site.books.outcome(number, Err(&JoinError::Panicked(panic)));
+                }
+                Err(ServiceError::Cancelled) => {
+                    site.books.outcome(number, Err(&JoinError::Cancelled));
+                }
+                Err(error) => site.books.fault(format!("a call of a service: {error}")),
+            },
+            Err(ServiceError::Refused(refused)) => {
+                take_back(errand);
+                site.note(Err(refused), self.fair.waiting());
+            }
+            Err(error) => site.books.fault(format!("a service that is not ready: {error}")),
+        }
+    }
+
     fn called(&self, answer: Result<u64, CallError<AsyncErrand>>, number: usize, site: &Site) {
         match answer {
             Ok(value) => site.books.outcome(number, Ok(value)),

@@ -1,14 +1,17 @@
 //! `FnPool`: errands as arguments, with or without a state per worker.
 
+use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use formic::tower::{FnService, ServiceError};
 use formic::{CallError, Control, FnPool, JoinError, JoinHandle, Refused, Stats};
 use futures_util::FutureExt;
 use pollster::block_on;
+use tower_service::Service;
 
-use super::threads;
-use crate::books::{Books, drop_unclear};
+use super::{fn_pool_unready, threads};
+use crate::books::{Books, drop_unclear, give_up, take_back};
 use crate::errand::Errand;
 use crate::floor::Floor;
 use crate::host::{AT_ONCE, Host, give_back, is_from_inside};
@@ -33,10 +36,10 @@ pub(crate) fn run(plan: &Plan, watch: &Watch, books: &Arc<Books>) {
 }
 
 /// A worker's state, counted while it lives.
-struct Counted(Arc<AtomicUsize>, u64);
+pub(super) struct Counted(Arc<AtomicUsize>, u64);
 
 impl Counted {
-    fn new(states: &Arc<AtomicUsize>) -> Self {
+    pub(super) fn new(states: &Arc<AtomicUsize>) -> Self {
         states.fetch_add(1, Ordering::SeqCst);
         Counted(Arc::clone(states), 0)
     }
@@ -58,8 +61,11 @@ pub(super) fn build(
     if plan.kind == Kind::FnPool {
         return builder.build(Errand::run);
     }
+    if plan.kind == Kind::FnPoolUnready {
+        return fn_pool_unready::build(builder, states);
+    }
     let states = Arc::clone(states);
-    builder.build_with_state(
+    builder.build_with(
         move || Counted::new(&states),
         |state: &mut Counted, errand: Errand| {
             state.1 += 1;
@@ -97,13 +103,14 @@ impl Host for OnFnPool {
         let host: Arc<dyn Host> = self;
         let Some(errand) = Errand::any(books, &host, depth, random) else { return };
         let number = errand.number();
-        match random.below(4) {
+        match random.below(6) {
             0 => called(pool.call(errand), number, fair, books, Back::FromGate),
             1 => {
                 let answer = pool.call_timeout(errand, random.micros(300));
                 called(answer, number, patient, books, Back::Unclear);
             }
             2 => called(block_on(pool.call_async(errand)), number, patient, books, Back::FromGate),
+            3 => serve(&mut pool.service(), errand, patient, books, random),
             _ => {
                 let mut call = Box::pin(pool.call_async(errand));
                 if let Some(answer) = call.as_mut().now_or_never() {
@@ -125,6 +132,39 @@ impl Host for OnFnPool {
                 books.fault(format!("a wait from outside: {left:?}"));
             }
         }
+    }
+}
+
+/// A call by a service, which may be dropped when it is ready, and its response when it is not there.
+fn serve(
+    service: &mut FnService<Errand, u64>,
+    errand: Errand,
+    fair: &[Refused],
+    books: &Books,
+    random: &mut Random,
+) {
+    let number = errand.number();
+    match block_on(poll_fn(|context| service.poll_ready(context))) {
+        Ok(()) if random.once_in(4) => give_up(errand),
+        Ok(()) => {
+            let response = service.call(errand);
+            if random.once_in(2) {
+                return drop_unclear(response);
+            }
+            match block_on(response) {
+                Ok(value) => books.outcome(number, Ok(value)),
+                Err(ServiceError::Panicked(panic)) => {
+                    books.outcome(number, Err(&JoinError::Panicked(panic)));
+                }
+                Err(ServiceError::Cancelled) => books.outcome(number, Err(&JoinError::Cancelled)),
+                Err(error) => books.fault(format!("a call of a service: {error}")),
+            }
+        }
+        Err(ServiceError::Refused(refused)) => {
+            take_back(errand);
+            books.refused(refused, fair);
+        }
+        Err(error) => books.fault(format!("a service that is not ready: {error}")),
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use formic::{ForEachError, JoinError, Pool, Refused, Scope};
 use pollster::block_on;
 
+use super::batches;
 use crate::books::{Books, drop_unclear, unclear};
 use crate::errand::Errand;
 use crate::host::{AT_ONCE, Host, expect_panics, give_back};
@@ -33,7 +34,8 @@ pub(super) fn any(
     random: &mut Random,
 ) {
     let user = User { pool, host, fair, books, depth };
-    match random.below(8) {
+    match random.below(9) {
+        8 => batches::any(pool, host, books, depth, random),
         0..3 => user.batch(random),
         3..6 => user.scope(random),
         6 => user.map(random),
@@ -52,7 +54,7 @@ impl User<'_> {
             let Some(errand) = self.errand(random) else { break };
             let number = errand.number();
             match batch.spawn(move || errand.run()) {
-                Ok(()) => numbers.push(number),
+                Ok(_) => numbers.push(number),
                 Err(error) => self.books.refused(give_back(error), self.fair),
             }
         }
@@ -61,7 +63,7 @@ impl User<'_> {
         }
         match random.below(5) {
             0 => drop(batch),
-            1 => drop(batch.first_ok()),
+            1 => drop(batch.first_returned()),
             2 => self.in_order_of_completion(batch, numbers.len()),
             3 => {
                 // One by one, awaited.

@@ -3,8 +3,10 @@
 pub(crate) mod threads; // what is done to every pool of threads
 pub(crate) mod pool;
 pub(crate) mod groups; // .. its batches, scopes and maps
+pub(crate) mod batches; // .. filled by other threads
 pub(crate) mod global;
 pub(crate) mod fn_pool;
+pub(crate) mod fn_pool_unready; // .. whose workers have a state that may fail
 pub(crate) mod multi;
 pub(crate) mod futures; // what is done to every pool of futures
 pub(crate) mod async_pool;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use formic::{BuildError, Control, PrestartError};
 use futures_util::FutureExt;
@@ -86,6 +86,9 @@ pub(crate) fn drive(
     finish(plan, books, host, floors);
 }
 
+/// Longer than any task of a soak takes.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 fn all_stats(host: &dyn Host) -> Vec<formic::Stats> {
     host.controls().into_iter().map(Control::stats).collect()
 }
@@ -103,8 +106,12 @@ pub(super) fn disturb(
     }
     match random.below(20) {
         0..10 => resize(control, floor, plan.settings.another_capacity(random), books),
-        10..12 => discard(control, books),
+        10 => discard(control, books),
+        11 => cancel_all(control, books),
         12..14 => prestart(control, random.within(1, 8), books),
+        // Refused by a pool of futures.
+        14 if random.once_in(3) => drop(control.set_keep_alive(random.micros(2000))),
+        14 if random.once_in(2) => drop(control.set_queue(random.below(64))),
         14 => drop(control.wait_idle_async().now_or_never()),
         15 => drop(control.blocking_drain_timeout(random.micros(300))),
         16 => drop(control.drain_async().now_or_never()),
@@ -139,6 +146,13 @@ fn resize(control: &Control, floor: &Floor, to: usize, books: &Books) {
 
 fn discard(control: &Control, books: &Books) {
     books.discarded.fetch_add(control.discard() as u64, Ordering::SeqCst);
+}
+
+/// Queued tasks are dropped, and so are running futures. Running closures may hear of it.
+fn cancel_all(control: &Control, books: &Books) {
+    let cancelled = control.cancel_all();
+    books.discarded.fetch_add(cancelled.queued as u64, Ordering::SeqCst);
+    books.halts.fetch_add(cancelled.futures as u64, Ordering::SeqCst);
 }
 
 fn prestart(control: &Control, workers: usize, books: &Books) {
@@ -179,6 +193,10 @@ pub(super) fn end(
     match ending {
         Ending::DrainAsync => return drained(block_on(control.drain_async()), floor, books),
         Ending::Discard => discard(control, books),
+        Ending::Shutdown => {
+            cancel_all(control, books);
+            return drained(control.blocking_shutdown(PATIENCE), floor, books);
+        }
         Ending::Deadlines => {
             let in_time =
                 (0..5).any(|_| control.blocking_drain_timeout(random.micros(500)).is_ok());

@@ -1,4 +1,4 @@
-//! What a cell holds for a future without a handle: nobody wants its outcome, so it is smaller than
+//! What a cell holds for a future without a handle: no thread wants its outcome, so it is smaller than
 //! [`Watched`](crate::engine::executor::watched::Watched).
 
 use std::future::Future;
@@ -8,8 +8,9 @@ use std::task::{Context, Poll};
 
 use pin_project_lite::pin_project;
 
+use crate::engine::contain::contain;
 use crate::engine::executor::cell::TaskFuture;
-use crate::engine::task::run::{End, contain};
+use crate::engine::scheduler::accounting::End;
 
 pin_project! {
     /// See the module's first lines.
@@ -25,7 +26,7 @@ pin_project! {
 
     impl<F: Future> PinnedDrop for Bare<F> {
         fn drop(this: Pin<&mut Self>) {
-            // Wherever it is dropped, nobody expects a panic of its.
+            // Wherever it is dropped, no thread expects a panic of its.
             contain(|| this.project().future.set(None));
         }
     }

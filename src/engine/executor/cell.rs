@@ -1,6 +1,6 @@
 //! A cell: a future that a driver runs, and the waker of that future in one.
 //!
-//! Only whoever made it Polling touches its future from there on: see [`header`].
+//! Only the thread that made it Polling touches its future from there on: see [`header`].
 
 mod header;
 mod home;
@@ -13,10 +13,12 @@ use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Wake, Waker};
 
 pub(crate) use self::header::Header;
+use crate::engine::contain::contain;
 use crate::engine::executor::polling::{is_away, set_place, suspend};
+use crate::engine::scheduler::accounting::End;
 use crate::engine::sync::{Mutex, Place, lock};
-use crate::engine::task::run::{End, contain};
 use crate::error::TaskPanic;
+use crate::on_cancel::Cancels;
 
 /// A future that says how it ended.
 pub(crate) trait TaskFuture: Future<Output = End> + Send {
@@ -30,7 +32,7 @@ pub(crate) trait TaskFuture: Future<Output = End> + Send {
 /// See the module's first lines.
 pub(crate) struct Cell<F, K = NotReused> {
     header: Header,
-    /// For whoever made it Polling, or Over when nobody polled it; or has its only reference.
+    /// For the thread that made it Polling, or Over when no thread polled it; or has its only reference.
     body: Place<Option<F>>,
     /// Where it goes when it is over.
     free_list: K,
@@ -60,7 +62,7 @@ pub(crate) struct FromFreeList<F>(Weak<FreeList<F>>);
 
 impl<F: Send> Keeps<F> for FromFreeList<F> {
     fn keep(cell: Arc<Cell<F, Self>>) -> Option<Arc<Cell<F, Self>>> {
-        // Whoever polled it does not take from this stock, and its own driver sleeps.
+        // The thread that polled it does not take from this stock, and its own driver sleeps.
         if is_away() {
             return Some(cell);
         }
@@ -77,10 +79,11 @@ pub(crate) type FreeList<F> = Mutex<Vec<Arc<Cell<F, FromFreeList<F>>>>>;
 pub(crate) trait Runnable: Any + Send + Sync {
     fn header(&self) -> &Header;
 
-    /// Polls the future, if it is Ready. If it panicked, that is left in `panic`.
-    fn run(self: Arc<Self>, panic: &mut Option<TaskPanic>) -> Polled;
+    /// Polls the future, if it is Ready, or drops it if all tasks were cancelled since it started. If it panicked, that
+    /// is left in `panic`.
+    fn run(self: Arc<Self>, cancels: &Cancels, panic: &mut Option<TaskPanic>) -> Polled;
 
-    /// Drops the future, unless whoever polls it has to, and says how it is to be counted.
+    /// Drops the future, unless the thread that polls it has to, and says how it is to be counted.
     fn abandon(&self) -> End;
 
     /// After its end. It comes back if it is not kept to be used again.
@@ -100,16 +103,20 @@ pub(crate) enum Polled {
 
 /// Polls a cell that was taken out of a run queue's queue. `tell` tells of a panic.
 #[inline]
-pub(crate) fn poll(cell: &Arc<dyn Runnable>, tell: impl FnOnce(TaskPanic) -> End) -> Polled {
+pub(crate) fn poll(
+    cell: &Arc<dyn Runnable>,
+    cancels: &Cancels,
+    tell: impl FnOnce(TaskPanic) -> End,
+) -> Polled {
     let mut panic = None;
-    let polled = Arc::clone(cell).run(&mut panic);
+    let polled = Arc::clone(cell).run(cancels, &mut panic);
     match panic {
         None => polled,
         Some(panic) => Polled::Ended(tell(panic)),
     }
 }
 
-/// Drops the future of a cell that nobody will poll any more.
+/// Drops the future of a cell that no thread will poll any more.
 pub(crate) fn abandon(cell: &Arc<dyn Runnable>) -> End {
     let mut end = End::Cancelled;
     contain(|| end = cell.abandon());
@@ -145,7 +152,7 @@ impl<F: TaskFuture + 'static> Cell<F, FromFreeList<F>> {
                 free_list,
             });
         };
-        // SAFETY: it is Over, and came from the stock. Nobody gives up what lies there, and nobody polls it:
+        // SAFETY: it is Over, and came from the stock. No thread gives up what lies there, and no thread polls it:
         // it is Ready only from here on.
         cell.body.with_mut(|place| unsafe { *place = Some(body) });
         cell.header.set_ready();
@@ -162,15 +169,15 @@ impl<F: TaskFuture + 'static, K> Cell<F, K> {
     #[inline]
     unsafe fn with_body<R>(&self, act: impl FnOnce(Pin<&mut Option<F>>) -> R) -> R {
         self.body.with_mut(|body| {
-            // SAFETY: nobody else is let in meanwhile.
+            // SAFETY: no other thread is let in meanwhile.
             let body = unsafe { &mut *body };
             // SAFETY: as above.
             act(unsafe { Pin::new_unchecked(body) })
         })
     }
 
-    /// Polls the body. It is gone with its end, also by a panic. So it is counted once: by whoever polled
-    /// it to its end, or by whoever drops it before.
+    /// Polls the body. It is gone with its end, also by a panic. So it is counted once: by the thread that polled
+    /// it to its end, or by the thread that drops it before.
     ///
     /// # Safety
     /// As for `with_body`.
@@ -223,12 +230,19 @@ impl<F: TaskFuture + 'static, K: Keeps<F> + 'static> Runnable for Cell<F, K> {
         &self.header
     }
 
-    fn run(self: Arc<Self>, panic: &mut Option<TaskPanic>) -> Polled {
+    fn run(self: Arc<Self>, cancels: &Cancels, panic: &mut Option<TaskPanic>) -> Polled {
         let header = &self.header;
         if !header.begin_poll() {
             return Polled::Waits;
         }
         set_place(header);
+        // After it is Polling: a thread that cancels all and wakes it before is heard here, and later has it polled again.
+        if header.epoch() != cancels.epoch() {
+            // SAFETY: it is Polling by this thread, until `set_over`.
+            let end = unsafe { self.drop_body() };
+            header.set_over();
+            return Polled::Ended(end);
+        }
         let waker = Waker::from(Arc::clone(&self));
         // SAFETY: it is Polling by this thread, until `end_poll` or `set_over`.
         let end = match unsafe { self.poll_body(&mut Context::from_waker(&waker)) } {
@@ -252,7 +266,7 @@ impl<F: TaskFuture + 'static, K: Keeps<F> + 'static> Runnable for Cell<F, K> {
     }
 
     fn abandon(&self) -> End {
-        // SAFETY: nobody polled it, and now that it is over nobody will.
+        // SAFETY: no thread polled it, and now that it is over no thread will.
         if self.header.give_up() { unsafe { self.drop_body() } } else { End::Counted }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! A submitter gets memory, and a driver, on another core, would free it. Allocators have to lock for
 //! that, and then the two wait for each other in the middle of their work. So a driver leaves empty
-//! cells here, and whoever submits the next futures frees them: where it got them from.
+//! cells here, and the thread that submits the next futures frees them: where it got them from.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ use crate::engine::sync::{Mutex, lock};
 
 /// So many are freed at a time.
 const SOME: usize = 32;
-/// If nobody submits anything, not more than this are kept.
+/// If no thread submits anything, not more than this are kept.
 const MOST: usize = 4096;
 
 type Cells = Vec<Arc<dyn Runnable>>;
@@ -74,7 +74,7 @@ mod tests {
 
     use super::*;
     use crate::engine::executor::cell::Cell;
-    use crate::engine::task::run::End;
+    use crate::engine::scheduler::accounting::End;
     use crate::engine::tests::stubs::future;
 
     fn kept(deferred_frees: &DeferredFrees, count: usize) -> Vec<Weak<dyn Runnable>> {

@@ -20,16 +20,18 @@ use crate::engine::executor::drive::{Has, Refill};
 use crate::engine::executor::polling::{Polls, set_short};
 use crate::engine::executor::run_queue::{Executor, RunQueue};
 use crate::engine::executor::watchdog;
+use crate::engine::scheduler::accounting::{Counts, End};
 use crate::engine::scheduler::core::Actions;
 use crate::engine::sync::now;
-use crate::engine::task::run::{Counts, End};
+use crate::engine::task::current::{as_current, set_epoch};
 use crate::engine::{Engine, Work};
+use crate::on_cancel::Epoch;
 
 /// After so many polls a driver asks the queue for more tasks and tells which have ended.
 const POLLS_PER_REFILL: usize = 32;
-/// After so long it lets the runtime do what it has to do, if it drives alone.
+/// After so long a driver that drives alone lets the runtime do what it has to do.
 const TURN: Duration = Duration::from_micros(250);
-/// .. and if others do so on all of its threads: then nobody sees to timers and sockets meanwhile.
+/// The same while drivers occupy all threads of the runtime, so that none sees to timers and sockets meanwhile.
 const SHORT_TURN: Duration = Duration::from_micros(50);
 /// A driver that has not moved for so long is helped by those that have enough to do.
 const LOOK_EVERY: Duration = Duration::from_millis(1);
@@ -88,7 +90,7 @@ pub(crate) struct Driver<W: Drives> {
     seen: Vec<u64>,
     /// Another driver needs help.
     helps: bool,
-    /// .. and gets the next poll.
+    /// Whether the driver that needs help gets the next poll.
     others_turn: bool,
 }
 
@@ -121,13 +123,14 @@ impl<W: Drives> Driver<W> {
     /// Works for a while. What `budget` returns lives for one poll.
     pub(crate) fn turn<B>(&mut self, context: &Context<'_>, budget: impl FnMut() -> B) -> Turn {
         self.run_queue.poll_stats.set_turns(true);
-        let turn = self.work(context, budget);
+        // The runtime may turn the driver inside of a task.
+        let turn = as_current(None, || self.work(context, budget));
         self.run_queue.poll_stats.set_turns(false);
         turn
     }
 
     fn work<B>(&mut self, context: &Context<'_>, mut budget: impl FnMut() -> B) -> Turn {
-        // Whoever started it and dies now is not there to be told.
+        // The thread that started it and dies now is not there to be told.
         let _ = self.begun.rely();
         let engine = Arc::clone(&self.engine);
         let _inside = enter(&engine, Kind::Task);
@@ -214,8 +217,10 @@ impl<W: Drives> Driver<W> {
 
     /// Polls a cell. If it has ended and is one of its own, it has still to leave the run queue.
     fn poll(&mut self, cell: &Arc<dyn Runnable>) -> Option<u32> {
-        let polled =
-            cell::poll(cell, |panic| self.engine.hooks().tell_panic(panic.on(self.engine.name())));
+        let engine = &self.engine;
+        let polled = cell::poll(cell, &engine.cancels, |panic| {
+            engine.hooks().tell_panic(panic.on(engine.name()))
+        });
         match polled {
             Polled::Waits => None,
             Polled::Again => {
@@ -240,8 +245,8 @@ impl<W: Drives> Driver<W> {
         }
     }
 
-    /// This driver comes to the lock soon, if the next future does not keep it from that. If somebody
-    /// waits for the place that is free now, and nobody else is up to give it to him, it does so at once.
+    /// This driver comes to the lock soon, if the next future does not keep it from that. If a thread
+    /// waits for the place that is free now, and no other driver is up to give that place away, it does so at once.
     fn serve_if_stuck(&self) {
         if self.run_queue.others_sleep() && self.engine.is_wanted() {
             let mut actions = Actions::default();
@@ -271,19 +276,23 @@ impl<W: Drives> Driver<W> {
         }
         let room = (TASKS_PER_REFILL, &mut self.jobs);
         let refill = scheduler.refill(self.me, has, room, &mut actions);
+        let epoch = self.engine.cancels.epoch();
         drop(scheduler);
         self.engine.perform(actions);
-        self.begin_all();
+        self.begin_all(epoch);
         refill
     }
 
-    fn begin_all(&mut self) {
+    fn begin_all(&mut self, epoch: Epoch) {
+        // The function of a pool may ask whether it is cancelled before it has made its future.
+        set_epoch(epoch);
         let mut jobs = std::mem::take(&mut self.jobs);
         for job in jobs.drain(..) {
             self.begin(job);
         }
         self.jobs = jobs;
         if !self.fresh.is_empty() {
+            self.fresh.iter().for_each(|cell| cell.header().set_epoch(epoch));
             self.run_queue.add(&mut self.fresh);
         }
     }
@@ -310,7 +319,7 @@ impl<W: Drives> Driver<W> {
 
     /// Whatever ran the driver is no more: so are its tasks.
     fn lose(&mut self) {
-        // First of all nobody is let in any more.
+        // First of all no thread is let in any more.
         self.engine.close_for_good();
         for cell in self.run_queue.take_all() {
             if cell::abandon(&cell) == End::Cancelled {
@@ -325,7 +334,7 @@ impl<W: Drives> Driver<W> {
 }
 
 impl<W: Drives> Engine<W> {
-    /// Whether something stands in the queue, or somebody waits for a place or the end. Only a hint.
+    /// Whether something stands in the queue, or a thread waits for a place or the end. Only a hint.
     pub(crate) fn is_wanted(&self) -> bool {
         self.fast_path.hurry() || self.fast_path.tally().queued(self.fast_path.published()) > 0
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::engine::executor::cell::Header;
 use crate::engine::executor::run_queue::Executor;
 use crate::engine::scheduler::lend::Lender;
+use crate::engine::task::current::set_epoch;
 use crate::engine::task::waits::Waits;
 
 #[cfg(not(loom))]
@@ -50,7 +51,7 @@ impl Details {
         Details { driver: 0, run_queue: 0, index: 0, awaits: false, away: false, short: false };
 }
 
-/// While it lives, the thread polls for somebody. What was there before comes back with its end.
+/// While it lives, the thread polls for a pool. What was there before comes back with its end.
 #[must_use]
 pub(crate) struct Polls(Option<Current>, Details);
 
@@ -93,6 +94,7 @@ pub(in crate::engine) fn set_place(header: &Header) {
             let (awaits, away) = (home.awaits(), before.driver != run_queue && home.is_for_one());
             details.set(Details { run_queue, index, awaits, away, ..before });
         });
+        set_epoch(header.epoch());
         if home.awaits() {
             resume();
         }

@@ -1,12 +1,12 @@
 //! A driver's run queue: its futures, and which of them are ready to be polled.
 //!
-//! Whoever wakes a future puts it into its run queue's wake queue and wakes the driver, if it sleeps. If the
+//! The thread that wakes a future puts it into its run queue's wake queue and wakes the driver, if it sleeps. If the
 //! driver is up it may be busy with a future that takes its time, so another driver that sleeps is
-//! woken to help, one at a time: any driver may poll any future. Whoever finds nothing in the queue
+//! woken to help, one at a time: any driver may poll any future. The thread that finds nothing in the queue
 //! empties the wake queue into it, so that those who wake and those who poll seldom meet at a lock.
 //!
 //! When polls are so short that drivers would only get into each other's way, one of them is enough: see
-//! [`watchdog`](crate::engine::executor::watchdog). Then the others sleep, whatever is ready, and whoever is up serves
+//! [`watchdog`](crate::engine::executor::watchdog). Then the others sleep, whatever is ready, and the thread that is up serves
 //! all run queues.
 
 mod executor;
@@ -108,13 +108,13 @@ impl RunQueue {
     pub(crate) fn push_ready(&self, index: u32) {
         let mut wake_queue = lock(&self.wake_queue);
         wake_queue.woken.push(index);
-        // Whoever is up then looks here before it sleeps. Read under the lock under which it will look.
+        // The thread that is up then looks here before it sleeps. Read under the lock under which it will look.
         if !self.others.is_one_enough() && (wake_queue.asleep || self.others.may_be_called()) {
             self.wake_or_call_with(wake_queue);
         }
     }
 
-    /// Has somebody poll what is ready.
+    /// Has a thread poll what is ready.
     pub(in crate::engine) fn wake_or_call(&self) {
         self.wake_or_call_with(lock(&self.wake_queue));
     }
@@ -204,7 +204,7 @@ impl RunQueue {
         let called = self.called.swap(false, Ordering::Relaxed);
         self.others.sleeping.fetch_add(1, Ordering::Relaxed);
         self.others.searching.store(false, Ordering::Relaxed);
-        // Of two that step back at once, the second one finds nobody up, and looks.
+        // Of two that step back at once, the second one finds no thread up, and looks.
         let relies = left > 0 && self.is_for_one();
         relies || self.stay_asleep(called, executor.run_queues().iter())
     }
@@ -259,7 +259,7 @@ impl RunQueue {
         }
         wake_queue.asleep = true;
         self.set_up(&mut wake_queue, false);
-        // Under the lock that whoever has everybody help takes after it has said so, and before it calls them:
+        // Under the lock that the caller of all drivers takes after it has said so, and before it calls them:
         // it sees this, or it is heard below.
         self.others.sleeping.fetch_add(1, Ordering::Relaxed);
         let called = self.called.swap(false, Ordering::Relaxed);
@@ -298,7 +298,7 @@ impl RunQueue {
         }
         let woken = !self.wake_up(&mut lock(&self.wake_queue));
         if called && !woken {
-            // Somebody may have relied on this one to search.
+            // A thread may have relied on this one to search.
             self.others.call_one();
         }
         woken
@@ -310,7 +310,7 @@ impl RunQueue {
     pub(crate) fn stop_searching(&self) {
         if self.called.load(Ordering::Relaxed) {
             self.called.store(false, Ordering::Relaxed);
-            // Acquire: pairs with the Release of whoever called nobody because this one searched, and
+            // Acquire: pairs with the Release of the thread that called no thread because this one searched, and
             // knew who sleeps.
             self.others.searching.swap(false, Ordering::Acquire);
             self.others.call_one();

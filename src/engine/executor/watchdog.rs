@@ -19,9 +19,9 @@ use std::thread;
 use std::time::Duration;
 
 pub(crate) use self::poll_stats::PollStats;
+use crate::engine::contain::contain;
 use crate::engine::executor::driver::Drives;
 use crate::engine::scheduler::core::Actions;
-use crate::engine::task::run::contain;
 use crate::engine::{Engine, lock};
 
 /// Polls that take less than this, in the mean, are left to one driver: a few times what a wake and its locks cost.
@@ -80,7 +80,7 @@ struct Watchdog {
     polls: u64,
     /// Looks in a row at which nothing was polled.
     idle: u32,
-    /// .. although there was something to do.
+    /// Looks in a row at which nothing was polled although something was ready.
     still: u32,
     /// Looks in a row at which polls were long.
     long: u32,
@@ -171,7 +171,7 @@ fn watch<W: Drives>(engine: &Weak<Engine<W>>, watchdog: &mut Watchdog) -> bool {
     if mode == Mode::Leave {
         engine.work().executor().watched.store(false, Ordering::Relaxed);
     }
-    // If nobody else has it any more, what is dropped with it is a user's.
+    // If no other thread has it any more, what is dropped with it is a user's.
     contain(|| drop(engine));
     mode != Mode::Leave
 }
@@ -181,7 +181,7 @@ impl<W: Drives> Engine<W> {
         let executor = self.work().executor();
         let poll_stats = || executor.run_queues().iter().map(|run_queue| &*run_queue.poll_stats);
         let mut seen = Seen { short: true, ..Seen::default() };
-        // One that sleeps knows how long polls took when others got in its way. It is asked only if nobody
+        // One that sleeps knows how long polls took when others got in its way. It is asked only if no thread
         // has polled anything of late.
         let all_rest = poll_stats().all(|poll_stats| !poll_stats.has_moved());
         for run_queue in executor.run_queues() {
@@ -214,7 +214,7 @@ impl<W: Drives> Engine<W> {
         // Drivers that stay apart are called for new tasks as ever.
         scheduler.one_drives = one && !executor.is_apart();
         scheduler.worker_table.quiet = false;
-        // Whoever drove alone may have been stuck before it could do this.
+        // The thread that drove alone may have been stuck before it could do this.
         scheduler.serve_waiters(&mut actions);
         scheduler.call_all_needed(&mut actions);
         drop(scheduler);

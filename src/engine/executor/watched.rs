@@ -8,11 +8,13 @@ use std::task::{Context, Poll};
 
 use pin_project_lite::pin_project;
 
+use crate::engine::contain::contain;
 use crate::engine::executor::cell::TaskFuture;
-use crate::engine::task::current::{Stoppable, as_current};
+use crate::engine::scheduler::accounting::End;
+use crate::engine::task::current::as_current;
 use crate::engine::task::handle::{TaskState, Unpack};
-use crate::engine::task::run::{End, contain};
 use crate::error::{JoinError, TaskPanic};
+use crate::on_cancel::Stoppable;
 
 pin_project! {
     /// A future that tells its task state how it ended, also if it is dropped before.
@@ -117,7 +119,7 @@ where
         let dropped = catch_unwind(AssertUnwindSafe(|| this.future.set(None))).map_err(caught);
         let outcome = task_state.after_drop(outcome, dropped).map_err(JoinError::Panicked);
         let end = task_state.end_driven(outcome);
-        // If nobody wants the outcome it is dropped here, and may panic; the task is counted already.
+        // If no thread wants the outcome it is dropped here, and may panic; the task is counted already.
         contain(|| *this.task_state = None);
         Poll::Ready(end)
     }

@@ -28,6 +28,8 @@ mod growth;
 mod handles;
 mod lend;
 mod permits;
+mod stop;
+mod ready;
 
 /// What the tasks of a model do: they count themselves, and how many run at once. The job
 /// [`BLOCKS`] waits until a thread calls [`Count::release`], which the job [`RELEASES`] does.
@@ -446,7 +448,7 @@ fn a_larger_capacity_lets_submitters_in() {
         let held = engine.admit(1, WAIT).unwrap();
         let other = Arc::clone(&engine);
         let submitter = thread::spawn(move || other.submit(1, WAIT).unwrap());
-        engine.resize(2);
+        engine.resize(|limits| limits.capacity = 2);
         submitter.join().unwrap();
         drop(held);
         drain(&engine);
@@ -473,7 +475,7 @@ fn a_smaller_capacity_is_kept() {
     explore(|| {
         let (engine, count) = engine(settings(2, 8));
         engine.prestart(2).unwrap();
-        engine.resize(1);
+        engine.resize(|limits| limits.capacity = 1);
         engine.submit(1, WAIT).unwrap();
         engine.submit(10, WAIT).unwrap();
         drain(&engine);

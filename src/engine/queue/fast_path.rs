@@ -95,6 +95,8 @@ struct Published {
     hurry: AtomicBool,
     /// How many tasks may be queued and running; none in a closed pool. Only a hint: see `load`.
     places: AtomicUsize,
+    /// How many tasks may run. Only a hint, too.
+    capacity: AtomicUsize,
 }
 
 impl FastPath {
@@ -103,6 +105,7 @@ impl FastPath {
             count: AtomicU64::new(0),
             hurry: AtomicBool::new(false),
             places: AtomicUsize::new(0),
+            capacity: AtomicUsize::new(0),
         };
         let driven = Padded(AtomicUsize::new(0));
         FastPath { word: Padded(AtomicU64::new(SEALED)), published: Padded(published), driven }
@@ -136,6 +139,16 @@ impl FastPath {
     #[inline]
     pub(crate) fn places(&self) -> usize {
         self.published.places.load(Ordering::Relaxed)
+    }
+
+    #[cfg(feature = "tokio")]
+    pub(crate) fn capacity(&self) -> usize {
+        self.published.capacity.load(Ordering::Relaxed)
+    }
+
+    /// Under the lock.
+    pub(crate) fn set_capacity(&self, capacity: usize) {
+        self.published.capacity.store(capacity, Ordering::Relaxed);
     }
 
     /// Under the lock.

@@ -156,6 +156,20 @@ impl<J> Queue<J> {
         jobs
     }
 
+    /// Passes over what is left of the block that is being filled, so that a worker which holds it asks the lock before
+    /// its next task. Returns how many tickets that were. For an empty queue. Seals the fast path.
+    pub(crate) fn end_block(&mut self) -> u64 {
+        self.fast_path.seal();
+        debug_assert_eq!(self.queued(), 0, "no queued task is passed over");
+        self.drop_spent();
+        let left = (self.base + CELLS as u64 - self.published) % CELLS as u64;
+        self.published += left;
+        self.fast_path.publish(self.published);
+        self.fast_path.take(left, false);
+        self.drop_spent();
+        left
+    }
+
     /// Opens the fast path, takes the first task and gives out the block that it was in.
     pub(crate) fn open(&mut self) -> Option<(J, ClaimedBlock<J>)> {
         self.drop_spent();

@@ -6,12 +6,60 @@
 
 use std::sync::Arc;
 
+use crate::engine::contain::contain;
 use crate::engine::queue::fast_path::Tally;
 use crate::engine::scheduler::core::{Scheduler, WorkerKind};
-use crate::engine::task::run::{Counts, End, contain};
+use crate::engine::scheduler::lend::Guest;
+use crate::engine::scheduler::worker_table::WorkerState;
 use crate::engine::{Engine, Work};
 use crate::error::{Cause, StillRunning};
 use crate::stats::Stats;
+
+/// How a task ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum End {
+    Completed,
+    Panicked,
+    /// It was not there any more: its handle had it cancelled, or run elsewhere.
+    Tombstone,
+    /// It was dropped while it ran.
+    Cancelled,
+    /// It completed, and has been counted.
+    Counted,
+    /// It panicked, and has been counted.
+    CountedPanic,
+}
+
+/// Who counts a task that is counted before its outcome shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Counts {
+    /// It has a ticket of the queue.
+    Ticket,
+    #[cfg_attr(
+        not(any(feature = "tokio", test)),
+        expect(dead_code, reason = "for pools of futures")
+    )]
+    /// It has one, and a driver runs it.
+    Driver,
+    /// Its submitter runs it.
+    Caller,
+    /// The thread that joins it runs it, and its ticket is a tombstone.
+    Guest(Guest),
+    /// It was taken out of its turn for a lent place, and its ticket is a tombstone.
+    Claimed,
+}
+
+impl End {
+    pub(crate) fn is_panic(self) -> bool {
+        matches!(self, End::Panicked | End::CountedPanic)
+    }
+
+    /// What has still to be counted.
+    pub(crate) fn uncounted(self) -> Option<End> {
+        (!matches!(self, End::Counted | End::CountedPanic)).then_some(self)
+    }
+}
 
 /// What the tally does not know. A ticket that has ended stands for a completed task, unless it is
 /// counted here.
@@ -23,7 +71,7 @@ pub(crate) struct Accounting {
     discarded: u64,
     /// Ended tickets that stood for no task any more: tombstones, and those that were replaced.
     void: u64,
-    /// Tickets that replaced others.
+    /// Tickets that replaced others, or never stood for a task.
     reissued: u64,
     /// Tombstones in the queue. Below zero for a moment when a worker passed one over before the thread
     /// that made it has counted it: until then its task counts as queued.
@@ -112,8 +160,18 @@ impl Accounting {
 
     /// A live task got a new ticket instead of its old one.
     fn note_reissue(&mut self) {
-        self.reissued += 1;
-        self.void += 1;
+        self.note_passed(1);
+    }
+
+    /// Tickets were passed over that stood for no task.
+    pub(crate) fn note_passed(&mut self, tickets: u64) {
+        self.reissued += tickets;
+        self.void += tickets;
+    }
+
+    /// Whether all of `tickets` are certainly tombstones.
+    pub(crate) fn are_tombstones(&self, tickets: usize) -> bool {
+        self.tombstones >= tickets as i64
     }
 
     /// Whether so many of `tickets` are tombstones that the queue should be made anew.
@@ -219,6 +277,8 @@ impl<J> Scheduler<J> {
             capacity: self.limits.capacity,
             workers,
             idle,
+            unready: self.worker_table.count(WorkerState::Preparing)
+                + self.worker_table.count(WorkerState::Unready),
             waiting: self.gate.waiting(),
         }
     }

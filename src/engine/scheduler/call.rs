@@ -69,7 +69,7 @@ impl<J> Scheduler<J> {
         }
         let at_work = tally.busy() + self.claimed();
         let between = self.worker_table.count(WorkerState::Engaged).saturating_sub(at_work);
-        self.worker_table.alert() + between
+        self.worker_table.alert() + between + self.worker_table.preparing()
     }
 
     /// How many tasks stand in the queue for which no worker is on its way.
@@ -97,7 +97,7 @@ impl<J> Scheduler<J> {
             // A driver takes as many tasks as there are.
             WorkerKind::Drivers(_) => self.startable_when_lent().min(1),
         };
-        for _ in self.on_their_way()..wanted {
+        for _ in self.on_their_way() + self.worker_table.preparing()..wanted {
             if self.worker_table.count(WorkerState::Idle) == 0 && !self.can_start() {
                 return;
             }
@@ -142,7 +142,9 @@ impl<J> Scheduler<J> {
     pub(crate) fn call_surplus(&mut self, actions: &mut Actions) {
         let workers = self.worker_table.workers() - self.worker_table.count(WorkerState::Leaving);
         let surplus = workers.saturating_sub(self.most_workers());
-        actions.call.extend((0..surplus).map_while(|_| self.worker_table.call_oldest()));
+        let table = &mut self.worker_table;
+        let next = |_| table.call_unready().or_else(|| table.call_oldest());
+        actions.call.extend((0..surplus).map_while(next));
     }
 
     /// In a closed pool a worker is idle only because others work off what is left, or because
@@ -150,7 +152,8 @@ impl<J> Scheduler<J> {
     /// more, to go. It calls the next.
     pub(crate) fn call_last_to_go(&mut self, actions: &mut Actions) {
         if self.is_closed() && self.queue.queued() == 0 && self.can_spare_one() {
-            actions.call.extend(self.worker_table.call_newest());
+            let table = &mut self.worker_table;
+            actions.call.extend(table.call_newest().or_else(|| table.call_unready()));
         }
     }
 }

@@ -10,15 +10,16 @@ use std::time::{Duration, Instant};
 use crate::engine::queue::block::Blocks;
 use crate::engine::queue::fast_path::MOST_BUSY;
 use crate::engine::queue::{ClaimedBlock, Queue};
-use crate::engine::scheduler::accounting::Accounting;
+use crate::engine::scheduler::accounting::{Accounting, End};
+pub(crate) use crate::engine::scheduler::actions::Actions;
 use crate::engine::scheduler::gate::Gate;
 use crate::engine::scheduler::growth::ByLoad;
 use crate::engine::scheduler::idle::MonitorPark;
-use crate::engine::scheduler::lend::{Lending, Release};
+use crate::engine::scheduler::lend::Lending;
+use crate::engine::scheduler::ready::Lack;
 use crate::engine::scheduler::task_times::TaskTimes;
 use crate::engine::scheduler::worker_table::{WorkerState, WorkerTable};
-use crate::engine::task::run::End;
-use crate::engine::threads::spin::Spin;
+use crate::engine::spin::Spin;
 use crate::engine::wait::Waiter;
 use crate::engine::wait_list::WaitList;
 use crate::error::Refused;
@@ -75,7 +76,8 @@ pub(crate) struct Limits {
     pub(crate) lookers: usize,
     /// Workers that can be of use for tasks that never block.
     pub(crate) cores: usize,
-    pub(crate) expires: bool,
+    /// How long an idle worker stays.
+    pub(crate) keep_alive: Option<Duration>,
     /// How many workers there are by load, or one for each task.
     pub(crate) growth: Option<ByLoad>,
     pub(crate) worker_kind: WorkerKind,
@@ -139,6 +141,8 @@ pub(crate) enum Order<J> {
         published: u64,
     },
     Rest(Rest),
+    /// Make the state, or ask whether the worker is ready, and say what it lacks.
+    GetReady,
     /// Make so many blocks for the queue.
     Prepare(usize),
     Leave,
@@ -153,54 +157,6 @@ pub(crate) enum Rest {
     Anew,
     /// For a moment: to expire can wait so long.
     For(Duration),
-}
-
-/// What is to be done once the lock is free.
-#[derive(Default)]
-#[must_use]
-pub(crate) struct Actions {
-    pub(crate) call: Wakers,
-    pub(crate) start: Vec<usize>,
-    pub(crate) wake: Vec<Arc<Waiter>>,
-    pub(crate) tell_closed: Vec<Weak<dyn CloseListener>>,
-    /// Dropped.
-    pub(crate) release: Vec<Arc<dyn Release>>,
-}
-
-/// Workers to wake. Mostly that is one, which needs no allocation.
-#[derive(Default)]
-pub(crate) struct Wakers {
-    first: Option<Waker>,
-    others: Vec<Waker>,
-}
-
-impl Wakers {
-    pub(crate) fn push(&mut self, waker: Waker) {
-        match self.first {
-            None => self.first = Some(waker),
-            Some(_) => self.others.push(waker),
-        }
-    }
-
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Waker> {
-        self.first.iter().chain(&self.others)
-    }
-
-    #[cfg(test)]
-    pub(crate) fn len(&self) -> usize {
-        self.iter().count()
-    }
-
-    #[cfg(test)]
-    pub(crate) fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-}
-
-impl Extend<Waker> for Wakers {
-    fn extend<I: IntoIterator<Item = Waker>>(&mut self, wakers: I) {
-        wakers.into_iter().for_each(|waker| self.push(waker));
-    }
 }
 
 impl<J> Scheduler<J> {
@@ -275,11 +231,11 @@ impl<J> Scheduler<J> {
                 if let Some(end) = end {
                     self.end(end);
                 }
-                self.task_times.note(1, nanos, self.worker_table.count(WorkerState::Engaged));
+                self.task_times.note(1, nanos);
             }
             Report::Drive { claimed, tasks, last, nanos } => {
                 self.queue.give_back(claimed);
-                self.task_times.note(tasks, nanos, self.worker_table.count(WorkerState::Engaged));
+                self.task_times.note(tasks, nanos);
                 if let Some(end) = last {
                     self.end(end);
                 }
@@ -310,6 +266,9 @@ impl<J> Scheduler<J> {
             self.call_last_to_go(actions);
             return next;
         }
+        if let Lack::Time(pause) = self.worker_table.lack(me) {
+            return self.decline(me, pause, actions);
+        }
         if !looked && self.should_look() {
             self.worker_table.set(me, WorkerState::Looking);
             return Order::Look { published: self.queue.published() };
@@ -318,18 +277,13 @@ impl<J> Scheduler<J> {
         Order::Rest(self.first_rest(me))
     }
 
-    /// Whether a worker that found nothing looks around before it goes idle. Not while others
-    /// work off short tasks: they look themselves.
-    fn should_look(&mut self) -> bool {
-        let covered =
-            self.task_times.is_short() && self.worker_table.count(WorkerState::Engaged) > 0;
-        let room = self.worker_table.count(WorkerState::Looking) < self.limits.lookers;
-        !covered && !self.is_closed() && room && self.limits.cores > 1 && self.spin.is_due()
-    }
-
     /// Gives a worker work, if there is some and a place for it.
     fn take(&mut self, me: usize, actions: &mut Actions) -> Option<Order<J>> {
+        if self.worker_table.lack(me) != Lack::Nothing && !self.only_tombstones() {
+            return self.ask_first(me);
+        }
         let next = self.take_queued().or_else(|| self.take_awaited(actions).map(Order::Run))?;
+        self.worker_table.set_declined(me, false);
         self.worker_table.set(me, WorkerState::Engaged);
         Some(next)
     }
@@ -338,12 +292,10 @@ impl<J> Scheduler<J> {
         if self.queue.queued() == 0 || self.free_places() == 0 {
             return None;
         }
-        let engaged = self.worker_table.count(WorkerState::Engaged);
         if self.needs_attention() {
             return self.queue.pop().map(Order::Run);
         }
-        if self.task_times.is_short() && engaged >= self.task_times.useful(self.limits.cores) {
-            // Short tasks keep a core busy each; one more worker would only be in the way.
+        if self.is_covered() {
             return None;
         }
         self.open().map(|(job, claimed)| Order::Drive(job, claimed))

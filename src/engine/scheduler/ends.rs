@@ -5,19 +5,18 @@ mod waiting;
 use std::sync::Arc;
 #[cfg(feature = "tokio")]
 use std::sync::Weak;
+use std::time::Duration;
 
+use crate::engine::contain::contain;
 #[cfg(feature = "tokio")]
 use crate::engine::scheduler::core::CloseListener;
-use crate::engine::scheduler::core::{Actions, Phase, Scheduler, WorkerKind};
+use crate::engine::scheduler::core::{Actions, Limits, Phase, Scheduler, WorkerKind};
 use crate::engine::scheduler::worker_table::WorkerState;
 use crate::engine::sync::MutexGuard;
-use crate::engine::task::run::contain;
 #[cfg(feature = "tokio")]
 use crate::engine::wait_list::Key;
 use crate::engine::{Engine, NoStart, Work};
-#[cfg(feature = "tokio")]
-use crate::error::StillRunning;
-use crate::error::{Refused, ReopenError};
+use crate::error::{Refused, ReopenError, StillRunning};
 use crate::stats::Stats;
 
 pub(crate) use self::waiting::Ended;
@@ -28,7 +27,8 @@ impl<J> Scheduler<J> {
         self.gate.shut();
         self.dismiss_waiters(actions);
         actions.tell_closed.extend(self.close_listeners.iter().cloned());
-        while let Some(waker) = self.worker_table.call_newest() {
+        let table = &mut self.worker_table;
+        while let Some(waker) = table.call_newest().or_else(|| table.call_unready()) {
             actions.call.push(waker);
         }
         self.serve_waiters(actions);
@@ -53,12 +53,18 @@ impl<J> Scheduler<J> {
     }
 }
 
+impl Limits {
+    /// How many tasks may be queued and running.
+    pub(crate) fn places(&self) -> usize {
+        self.queue.saturating_add(self.capacity)
+    }
+}
+
 impl<W: Work> Engine<W> {
     pub(crate) fn stats(&self) -> Stats {
         self.lock().stats()
     }
 
-    #[cfg(feature = "tokio")]
     pub(crate) fn still_running(&self) -> StillRunning {
         self.lock().still_running()
     }
@@ -72,10 +78,12 @@ impl<W: Work> Engine<W> {
         self.lock().is_closed()
     }
 
-    /// Lets at most `capacity` workers work from now on.
-    pub(crate) fn resize(self: &Arc<Self>, capacity: usize) {
-        let places = self.settings.places(capacity);
+    /// Changes how many tasks may run and be queued.
+    pub(crate) fn resize(self: &Arc<Self>, change: impl FnOnce(&mut Limits)) {
         self.decide(|scheduler, actions| {
+            change(&mut scheduler.limits);
+            let (capacity, places) = (scheduler.limits.capacity, scheduler.limits.places());
+            scheduler.queue.keep_room(scheduler.limits.queue);
             if self.settings.preallocate {
                 scheduler.queue.reserve(places);
                 scheduler.worker_table.reserve(capacity);
@@ -83,7 +91,30 @@ impl<W: Work> Engine<W> {
             if !scheduler.is_closed() {
                 self.fast_path.set_places(places);
             }
+            self.fast_path.set_capacity(capacity);
             scheduler.resize(capacity, actions);
+        });
+    }
+
+    /// Changes how many submitters may wait. Those that wait already are not sent away.
+    pub(crate) fn set_waiters(&self, waiters: usize) {
+        self.lock().gate.set_waiters_limit(waiters);
+    }
+
+    /// Changes how many workers stay, and starts those that are missing.
+    pub(crate) fn set_minimum(self: &Arc<Self>, minimum: usize) -> Result<(), NoStart> {
+        self.decide(|scheduler, actions| {
+            scheduler.limits.minimum = minimum;
+            actions.call.extend(scheduler.worker_table.idle_wakers());
+        });
+        self.prestart(minimum)
+    }
+
+    /// Changes how long an idle worker stays, also for those that are idle.
+    pub(crate) fn set_keep_alive(self: &Arc<Self>, keep_alive: Option<Duration>) {
+        self.decide(|scheduler, actions| {
+            scheduler.limits.keep_alive = keep_alive;
+            actions.call.extend(scheduler.worker_table.idle_wakers());
         });
     }
 
@@ -152,14 +183,46 @@ impl<W: Work> Engine<W> {
 
     /// Drops what has not been started, and says how much that was.
     pub(crate) fn discard(self: &Arc<Self>) -> usize {
-        let (jobs, alive) = self.decide(|scheduler, actions| {
+        let (jobs, alive, ()) = self.clear_queue(|_| ());
+        drop_all(jobs);
+        alive
+    }
+
+    /// Takes what has not been started out of the queue. The jobs will not run.
+    pub(crate) fn take_queued(self: &Arc<Self>) -> Vec<W::Job> {
+        self.clear_queue(|_| ()).0
+    }
+
+    /// Drops what has not been started, has running futures dropped, and asks running closures to stop. Returns how
+    /// many tasks were queued, and how many ran. Tasks that are accepted later are not concerned.
+    pub(crate) fn cancel_all(self: &Arc<Self>) -> (usize, usize) {
+        let (jobs, queued, running) = self.clear_queue(|scheduler| {
+            // A worker asks the lock before its next task, so what it has taken until now has started in this epoch.
+            let passed = scheduler.queue.end_block();
+            scheduler.accounting.note_passed(passed);
+            self.cancels.begin_epoch();
+            scheduler.stats().busy
+        });
+        self.cancels.call_all();
+        self.work.wake_running();
+        drop_all(jobs);
+        (queued, running)
+    }
+
+    /// Takes everything out of the queue, and says how many tasks that are. `also` decides more in the same step.
+    fn clear_queue<R>(
+        self: &Arc<Self>,
+        also: impl FnOnce(&mut Scheduler<W::Job>) -> R,
+    ) -> (Vec<W::Job>, usize, R) {
+        self.decide(|scheduler, actions| {
             let jobs = scheduler.queue.take_all();
             let alive = scheduler.accounting.discard(jobs.iter().map(W::kill));
+            let decided = also(scheduler);
             scheduler.serve_waiters(actions);
-            (jobs, alive)
-        });
-        jobs.into_iter().for_each(|job| contain(|| drop(job)));
-        alive
+            // Workers that were not ready for these tasks would stay until their pause is over.
+            scheduler.call_last_to_go(actions);
+            (jobs, alive, decided)
+        })
     }
 
     /// Drops jobs that were taken out of the queue because no worker will ever take them.
@@ -173,7 +236,7 @@ impl<W: Work> Engine<W> {
         scheduler.serve_waiters(&mut actions);
         drop(scheduler);
         self.perform(actions);
-        jobs.into_iter().for_each(|job| contain(|| drop(job)));
+        drop_all(jobs);
     }
 
     /// Accepts tasks again after all workers have gone.
@@ -191,11 +254,16 @@ impl<W: Work> Engine<W> {
         }
         can_start?;
         scheduler.phase = Phase::Open;
-        self.fast_path.set_places(self.settings.places(scheduler.limits.capacity));
+        self.fast_path.set_places(scheduler.limits.places());
         let minimum = scheduler.limits.minimum;
         drop(scheduler);
         self.prestart(minimum).map_err(ReopenError::from)
     }
+}
+
+/// Drops jobs that will not run. Each may have a handle, which hears of it.
+fn drop_all<J>(jobs: Vec<J>) {
+    jobs.into_iter().for_each(|job| contain(|| drop(job)));
 }
 
 /// See [`Engine::listen_for_close`].
@@ -219,13 +287,13 @@ mod tests {
     use super::*;
     use crate::engine::queue::Queue;
     use crate::engine::queue::fast_path::FastPath;
-    use crate::engine::scheduler::core::{Limits, WorkerKind};
+    use crate::engine::scheduler::core::WorkerKind;
 
     pub(in crate::engine) fn scheduler(capacity: usize) -> Scheduler<u32> {
-        let (minimum, queue, lookers, cores, expires) = (0, 8, 1, 2, false);
+        let (minimum, queue, lookers, cores, keep_alive) = (0, 8, 1, 2, None);
         let (worker_kind, growth) = (WorkerKind::Threads, None);
         let limits =
-            Limits { capacity, minimum, queue, lookers, cores, expires, growth, worker_kind };
+            Limits { capacity, minimum, queue, lookers, cores, keep_alive, growth, worker_kind };
         Scheduler::new(Queue::new(Arc::new(FastPath::new())), limits, usize::MAX)
     }
 

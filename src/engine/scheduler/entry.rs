@@ -8,11 +8,9 @@ use std::time::Instant;
 
 use crate::engine::scheduler::core::{Actions, Scheduler};
 use crate::engine::scheduler::gate::{Admission, DOZE};
-use crate::engine::sync::{MutexGuard, thread};
-use crate::engine::task::current::unheard;
-use crate::engine::task::run::{Counts, contain};
+use crate::engine::sync::MutexGuard;
 use crate::engine::wait::{Verdict, WaitMode, Waiter, park_until};
-use crate::engine::{Engine, NoStart, ThreadWork, Work};
+use crate::engine::{Engine, NoStart, Work};
 use crate::error::Refused;
 
 pub(crate) use self::held::Held;
@@ -264,39 +262,6 @@ impl<W: Work> Engine<W> {
                 (job, Refused::TimedOut)
             })
         })
-    }
-}
-
-impl<W: ThreadWork> Engine<W> {
-    /// As [`Engine::submit`], for those who run the job themselves if the pool is full.
-    #[inline]
-    pub(crate) fn submit_or_run(
-        self: &Arc<Self>,
-        job: W::Job,
-        patience: Patience,
-    ) -> Result<(), (W::Job, Refused)> {
-        match self.submit(job, patience) {
-            Err((job, Refused::Full)) if patience == Patience::RunHere => {
-                self.run_here(job);
-                Ok(())
-            }
-            outcome => outcome,
-        }
-    }
-
-    /// Runs a job on the calling thread, which is no worker and takes no worker's place.
-    pub(crate) fn run_here(self: &Arc<Self>, job: W::Job) {
-        let thread = thread::current();
-        let name = thread.name().unwrap_or("<unnamed>");
-        let origin = W::origin(&job);
-        let mut state = None;
-        let end = unheard(|| {
-            self.hooks().run(name, origin, || self.work.run(&mut state, job, Counts::Caller))
-        });
-        contain(|| drop(state));
-        if let Some(end) = end.uncounted() {
-            self.count(end, Counts::Caller);
-        }
     }
 }
 

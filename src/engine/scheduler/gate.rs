@@ -66,6 +66,10 @@ impl<J> Gate<J> {
         self.permits
     }
 
+    pub(crate) fn set_waiters_limit(&mut self, waiters: usize) {
+        self.waiters_limit = waiters;
+    }
+
     pub(crate) fn waiting(&self) -> usize {
         self.waiters.len()
     }
@@ -261,10 +265,18 @@ mod tests {
     }
 
     fn scheduler_with(waiters: usize) -> Scheduler<u32> {
-        let (minimum, lookers, cores, expires) = (0, 1, 2, false);
+        let (minimum, lookers, cores, keep_alive) = (0, 1, 2, None);
         let (worker_kind, growth) = (WorkerKind::Threads, None);
-        let limits =
-            Limits { capacity: 1, minimum, queue: 8, lookers, cores, expires, growth, worker_kind };
+        let limits = Limits {
+            capacity: 1,
+            minimum,
+            queue: 8,
+            lookers,
+            cores,
+            keep_alive,
+            growth,
+            worker_kind,
+        };
         let mut scheduler = Scheduler::new(Queue::new(Arc::new(FastPath::new())), limits, waiters);
         scheduler.worker_table.add(WorkerState::Called);
         scheduler

@@ -24,6 +24,15 @@ pub(crate) struct MonitorPark {
 }
 
 impl<J> Scheduler<J> {
+    /// Whether a worker that found nothing looks around before it goes idle. Not while others
+    /// work off short tasks: they look themselves.
+    pub(crate) fn should_look(&mut self) -> bool {
+        let covered =
+            self.task_times.is_short() && self.worker_table.count(WorkerState::Engaged) > 0;
+        let room = self.worker_table.count(WorkerState::Looking) < self.limits.lookers;
+        !covered && !self.is_closed() && room && self.limits.cores > 1 && self.spin.is_due()
+    }
+
     pub(crate) fn first_rest(&mut self, me: usize) -> Rest {
         let others_at_work = self.worker_table.count(WorkerState::Engaged) > 0;
         if self.task_times.is_short() && others_at_work && self.worker_table.monitor().is_none() {
@@ -39,7 +48,7 @@ impl<J> Scheduler<J> {
     }
 
     fn rest(&self) -> Rest {
-        if self.limits.expires { Rest::UntilExpired } else { Rest::UntilCalled }
+        if self.limits.keep_alive.is_some() { Rest::UntilExpired } else { Rest::UntilCalled }
     }
 
     /// An idle worker woke up without having been called.
@@ -86,7 +95,6 @@ impl<J> Scheduler<J> {
             self.queue.seal();
             return true;
         }
-        self.task_times.age();
         self.worker_table.count(WorkerState::Engaged) < self.task_times.useful(self.limits.cores)
             && self.task_times.is_behind(queued)
     }

@@ -13,11 +13,12 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use crate::engine::contain::contain;
 use crate::engine::context::{current_pool, depth, is_innermost};
+use crate::engine::scheduler::accounting::End;
 use crate::engine::scheduler::call::START_PAUSE;
 use crate::engine::scheduler::core::{Actions, Scheduler, WorkerKind};
 use crate::engine::scheduler::worker_table::WorkerState;
-use crate::engine::task::run::{End, contain};
 use crate::engine::{Engine, Work};
 
 /// So many tasks run on one stack, one inside the other. Each takes some hundred bytes of the engine's and what the
@@ -66,7 +67,7 @@ pub(crate) struct Guest {
 }
 
 /// A pool whose tasks may wait for others.
-pub(crate) trait Lender: Release {
+pub(crate) trait Lender: Release + crate::on_cancel::Stoppable {
     /// A task waits from now on. Returns what is to be done after all locks are free.
     fn begin_wait(&self) -> Actions;
 
@@ -323,83 +324,4 @@ impl<W: Work> Engine<W> {
 }
 
 #[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-    use crate::engine::queue::Queue;
-    use crate::engine::queue::fast_path::FastPath;
-    use crate::engine::scheduler::core::Limits;
-
-    /// A queued task that another one waits for.
-    struct Task;
-
-    impl Release for Task {}
-
-    impl Queued<u32> for Task {
-        fn claim(self: Arc<Self>) -> Result<u32, Arc<dyn Release>> {
-            Ok(7)
-        }
-
-        fn is_awaited(&self) -> bool {
-            true
-        }
-    }
-
-    /// A scheduler with a capacity of one, whose worker runs a task from the fast path. Another task is queued.
-    fn scheduler() -> Scheduler<u32> {
-        let (minimum, queue, lookers, cores, expires) = (0, 8, 1, 2, false);
-        let (worker_kind, growth) = (WorkerKind::Threads, None);
-        let limits =
-            Limits { capacity: 1, minimum, queue, lookers, cores, expires, growth, worker_kind };
-        let mut scheduler =
-            Scheduler::new(Queue::new(Arc::new(FastPath::new())), limits, usize::MAX);
-        scheduler.worker_table.add(WorkerState::Engaged);
-        (1..=2).for_each(|job| scheduler.queue.push(job));
-        assert!(scheduler.queue.open().is_some());
-        scheduler
-    }
-
-    #[test]
-    fn the_fast_path_is_sealed_when_a_task_resumes_whose_place_is_in_use() {
-        let (mut scheduler, mut actions) = (scheduler(), Actions::default());
-        scheduler.begin_wait(&mut actions);
-        scheduler.end_wait(&mut actions);
-        assert!(!scheduler.queue.tally().is_sealed(), "its place was not used");
-        scheduler.begin_wait(&mut actions);
-        let (_, guest) = scheduler.admit_guest(false, || Some(())).expect("a place is lent");
-        scheduler.end_wait(&mut actions);
-        assert!(scheduler.queue.tally().is_sealed() && scheduler.is_over_capacity());
-        scheduler.end_guest(End::Completed, guest, &mut actions);
-        assert!(!scheduler.is_over_capacity());
-    }
-
-    #[test]
-    fn a_lent_place_is_lent_again_when_its_task_has_ended() {
-        let (mut scheduler, mut actions) = (scheduler(), Actions::default());
-        let tasks = [Arc::new(Task), Arc::new(Task)];
-        for task in &tasks {
-            let task: Weak<dyn Queued<u32>> = Arc::downgrade(task) as _;
-            scheduler.note_awaited(task, &mut actions);
-        }
-        assert_eq!(scheduler.take_awaited(&mut actions), None, "no place is lent");
-        scheduler.begin_wait(&mut actions);
-        assert_eq!(scheduler.take_awaited(&mut actions), Some(7));
-        let me = scheduler.worker_table.add(WorkerState::Engaged);
-        assert_eq!(scheduler.take_awaited(&mut actions), None, "one at a time");
-        scheduler.worker_table.set(me, WorkerState::Asking);
-        scheduler.end_claimed(End::Completed, &mut actions);
-        assert_eq!(scheduler.take_awaited(&mut actions), Some(7));
-    }
-
-    #[test]
-    fn a_task_in_a_lent_place_whose_owner_has_ended_can_wait_for_another() {
-        let (mut scheduler, mut actions) = (scheduler(), Actions::default());
-        let task = Arc::new(Task);
-        let listed: Weak<dyn Queued<u32>> = Arc::downgrade(&task) as _;
-        scheduler.note_awaited(listed, &mut actions);
-        // The one that runs has a lent place, and nothing lends it any more.
-        scheduler.lending.borrowing = 1;
-        assert_eq!(scheduler.take_awaited(&mut actions), None, "it runs");
-        scheduler.begin_wait(&mut actions);
-        assert_eq!(scheduler.take_awaited(&mut actions), Some(7));
-    }
-}
+mod tests;

@@ -47,7 +47,7 @@ impl<W: Work> Engine<W> {
 
     /// Whether more than `tasks` may run, as far as can be seen without the lock.
     pub(crate) fn may_run_more_than(&self, tasks: usize) -> bool {
-        tasks < self.fast_path.places().saturating_sub(self.settings.queue)
+        !self.is_shut() && tasks < self.fast_path.capacity()
     }
 
     /// Whether the pool is full and more than `tasks` are queued, as far as can be seen without the

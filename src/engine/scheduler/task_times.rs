@@ -21,69 +21,19 @@ pub(crate) struct TaskTimes {
     /// A running mean of the time per task; `None` until the first task has ended.
     mean: Option<u64>,
     short: bool,
-    /// What a short task takes a worker that is alone at it.
-    alone: Option<u64>,
-    shared: Shared,
-}
-
-/// What it takes several workers together, so that what they lose by getting into each other's way shows.
-#[derive(Debug)]
-struct Shared {
-    nanos: u64,
-    samples: u32,
-    /// How often it is asked until this is found out anew.
-    left: u32,
-    pause: u32,
-}
-
-impl Default for Shared {
-    fn default() -> Self {
-        Shared { nanos: 0, samples: 0, left: Shared::SHORTEST, pause: Shared::SHORTEST }
-    }
-}
-
-impl Shared {
-    /// So many samples are enough to judge by.
-    const ENOUGH: u32 = 8;
-    const SHORTEST: u32 = 64;
-    /// To try it costs a millisecond or so, and not to know that other tasks have come may cost much more.
-    const LONGEST: u32 = 256;
-
-    fn note(&mut self, nanos: u64) {
-        self.nanos = if self.samples == 0 { nanos } else { (3 * self.nanos + nanos) / 4 };
-        self.samples += 1;
-    }
-
-    /// Whether several are slower than one that takes so long, or hardly faster.
-    fn is_worse(&self, alone: u64) -> bool {
-        self.samples >= Self::ENOUGH && 10 * self.nanos > 9 * alone
-    }
-
-    /// Forgets what is known after a while, and then after longer.
-    fn age(&mut self) {
-        self.left -= 1;
-        if self.left == 0 {
-            self.pause = (2 * self.pause).min(Self::LONGEST);
-            (self.left, self.samples) = (self.pause, 0);
-        }
-    }
 }
 
 impl TaskTimes {
     pub(crate) fn new() -> Self {
-        TaskTimes { mean: None, short: false, alone: None, shared: Shared::default() }
+        TaskTimes { mean: None, short: false }
     }
 
-    /// Notes that `tasks` tasks took one of `workers` workers `nanos`.
-    pub(crate) fn note(&mut self, tasks: u64, nanos: u64, workers: usize) {
+    /// Notes that `tasks` tasks took a worker `nanos`.
+    pub(crate) fn note(&mut self, tasks: u64, nanos: u64) {
         if tasks == 0 {
             return;
         }
         let sample = nanos / tasks;
-        match workers {
-            0 | 1 => self.alone = Some(self.alone.map_or(sample, |old| (3 * old + sample) / 4)),
-            several => self.shared.note(sample / several as u64),
-        }
         let mean = match self.mean {
             None => sample,
             Some(mean) if sample <= mean => (mean + sample) / 2,
@@ -106,17 +56,9 @@ impl TaskTimes {
     }
 
     /// How many workers are of use on `cores` cores while tasks are short. The smallest ones take less
-    /// time than two workers lose by getting into each other's way, and where tasks submit tasks
-    /// larger ones do, too.
+    /// time than two workers lose by getting into each other's way.
     pub(crate) fn useful(&self, cores: usize) -> usize {
-        let tiny = self.mean.is_some_and(|mean| mean < TINY);
-        let worse = self.alone.is_some_and(|alone| self.shared.is_worse(alone));
-        if tiny || worse { 1 } else { cores }
-    }
-
-    /// A worker that could help asks whether that is of use. After a while it is tried again.
-    pub(crate) fn age(&mut self) {
-        self.shared.age();
+        if self.mean.is_some_and(|mean| mean < TINY) { 1 } else { cores }
     }
 
     /// Whether `queued` tasks are worth another worker although they are short.
@@ -138,24 +80,24 @@ mod tests {
     fn tasks_count_as_long_until_they_prove_short() {
         let mut task_times = TaskTimes::new();
         assert!(!task_times.is_short());
-        task_times.note(32, 32 * 50, 1);
+        task_times.note(32, 32 * 50);
         assert!(task_times.is_short());
     }
 
     #[test]
     fn one_lost_time_slice_does_not_change_the_task_times() {
         let mut task_times = TaskTimes::new();
-        task_times.note(32, 32 * 50, 1);
-        task_times.note(32, 4_000_000, 1);
+        task_times.note(32, 32 * 50);
+        task_times.note(32, 4_000_000);
         assert!(task_times.is_short());
     }
 
     #[test]
     fn tasks_that_stay_slow_change_the_task_times() {
         let mut task_times = TaskTimes::new();
-        task_times.note(32, 32 * 50, 1);
+        task_times.note(32, 32 * 50);
         for _ in 0..10 {
-            task_times.note(1, 1_000_000, 1);
+            task_times.note(1, 1_000_000);
         }
         assert!(!task_times.is_short());
     }
@@ -163,68 +105,28 @@ mod tests {
     #[test]
     fn the_smallest_tasks_get_one_worker() {
         let mut task_times = TaskTimes::new();
-        task_times.note(64, 64 * 40, 1);
+        task_times.note(64, 64 * 40);
         assert_eq!(task_times.useful(8), 1);
-        (0..10).for_each(|_| task_times.note(64, 64 * 500, 1));
+        (0..10).for_each(|_| task_times.note(64, 64 * 500));
         assert_eq!(task_times.useful(8), 8);
-    }
-
-    /// A task times that knows what a task takes one worker alone, and each of two.
-    fn task_times_with(alone: u64, each: u64, samples: u32) -> TaskTimes {
-        let mut task_times = task_times_of(alone);
-        (0..samples).for_each(|_| task_times.note(1, each, 2));
-        task_times
-    }
-
-    #[test]
-    fn several_workers_that_are_no_faster_than_one_are_not_of_use() {
-        let useful = |each, samples| task_times_with(1_000, each, samples).useful(8);
-        assert_eq!(useful(1_800, Shared::ENOUGH), 8, "a tenth faster");
-        assert_eq!(useful(1_802, Shared::ENOUGH), 1);
-        assert_eq!(useful(4_000, Shared::ENOUGH - 1), 8, "that could be chance");
-    }
-
-    #[test]
-    fn what_is_known_of_one_worker_and_of_several_follows_what_is_noted() {
-        let mut task_times = task_times_with(1_000, 1_000, 1);
-        assert_eq!((task_times.alone, task_times.shared.nanos), (Some(1_000), 500));
-        task_times.note(2, 6_000, 3);
-        assert_eq!(task_times.shared.nanos, 625, "a quarter of what it takes three");
-        task_times.note(2, 400, 1);
-        assert_eq!(task_times.alone, Some(800));
-    }
-
-    #[test]
-    fn it_is_tried_again_whether_several_are_of_use_ever_more_seldom() {
-        let mut task_times = task_times_with(1_000, 4_000, Shared::ENOUGH);
-        let mut until_next = || {
-            let looks = (1..10_000).find(|_| {
-                task_times.age();
-                task_times.useful(8) > 1
-            });
-            (0..Shared::ENOUGH).for_each(|_| task_times.note(1, 4_000, 2));
-            looks
-        };
-        let pauses: Vec<_> = (0..4).map_while(|_| until_next()).collect();
-        assert_eq!(pauses, [64, 128, 256, 256]);
     }
 
     /// A task times that has seen one task, of so many nanoseconds.
     fn task_times_of(nanos: u64) -> TaskTimes {
         let mut task_times = TaskTimes::new();
-        task_times.note(1, nanos, 1);
+        task_times.note(1, nanos);
         task_times
     }
 
     #[test]
     fn fast_samples_count_more_than_slow_ones() {
         let mut task_times = task_times_of(1_000);
-        task_times.note(1, 500, 1);
+        task_times.note(1, 500);
         assert_eq!(task_times.mean, Some(750), "a half");
         let mut task_times = task_times_of(1_000);
-        task_times.note(1, 2_000, 1);
+        task_times.note(1, 2_000);
         assert_eq!(task_times.mean, Some(1_250), "a quarter");
-        task_times.note(1, 1_000_000, 1);
+        task_times.note(1, 1_000_000);
         assert_eq!(task_times.mean, Some(3_437), "a quarter, of at most eight times the mean");
     }
 
@@ -234,9 +136,9 @@ mod tests {
         assert_eq!((task_times_of(TINY - 1).useful(8), task_times_of(TINY).useful(8)), (1, 8));
         let stays_short = |mean: u64| {
             let mut task_times = task_times_of(SHORT - 1);
-            task_times.note(1, 1_000_000, 1);
+            task_times.note(1, 1_000_000);
             let before = task_times.mean.expect("tasks were noted");
-            task_times.note(1, 4 * mean - 3 * before, 1);
+            task_times.note(1, 4 * mean - 3 * before);
             assert_eq!(task_times.mean, Some(mean));
             task_times.is_short()
         };

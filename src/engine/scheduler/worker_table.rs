@@ -4,6 +4,8 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::task::Waker;
 
+use crate::engine::scheduler::ready::Lack;
+
 /// What a worker is doing. Each place of the worker table has exactly one state at any time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WorkerState {
@@ -15,6 +17,10 @@ pub(crate) enum WorkerState {
     Called,
     /// At the lock, asking what to do.
     Asking,
+    /// Makes its state, which may take long, and may fail.
+    Preparing,
+    /// Is not ready: it takes no task until its pause is over.
+    Unready,
     /// Has a task, or a claimed block of the fast path.
     Engaged,
     /// Looks around for a task before it goes idle.
@@ -25,7 +31,7 @@ pub(crate) enum WorkerState {
     Leaving,
 }
 
-const WORKER_STATES: usize = 8;
+const WORKER_STATES: usize = 10;
 
 /// The workers of a scheduler.
 ///
@@ -50,7 +56,14 @@ pub(crate) struct WorkerTable {
 struct Place {
     worker_state: WorkerState,
     waker: Option<Waker>,
+    /// What it said that it lacks when it last came to the lock.
+    lack: Lack,
+    /// Whether it was not ready for the last task that it could have taken.
+    declined: bool,
 }
+
+const VACANT: Place =
+    Place { worker_state: WorkerState::Vacant, waker: None, lack: Lack::Nothing, declined: false };
 
 impl WorkerTable {
     pub(crate) fn reserve(&mut self, workers: usize) {
@@ -102,7 +115,7 @@ impl WorkerTable {
         let index = match self.vacant.pop() {
             Some(Reverse(index)) => index,
             None => {
-                self.places.push(Place { worker_state: WorkerState::Vacant, waker: None });
+                self.places.push(VACANT);
                 self.counts[WorkerState::Vacant as usize] += 1;
                 self.places.len() - 1
             }
@@ -114,7 +127,7 @@ impl WorkerTable {
     /// Gives a place back.
     pub(crate) fn remove(&mut self, index: usize) {
         self.set(index, WorkerState::Vacant);
-        self.places[index].waker = None;
+        self.places[index] = VACANT;
         self.vacant.push(Reverse(index));
     }
 
@@ -123,9 +136,31 @@ impl WorkerTable {
         self.places[index].waker = Some(waker);
     }
 
+    pub(crate) fn lack(&self, index: usize) -> Lack {
+        self.places[index].lack
+    }
+
+    pub(crate) fn set_lack(&mut self, index: usize, lack: Lack) {
+        self.places[index].lack = lack;
+    }
+
+    pub(crate) fn set_declined(&mut self, index: usize, declined: bool) {
+        self.places[index].declined = declined;
+    }
+
+    /// Those that make their state. They come for a task, too, but an idle worker comes sooner.
+    pub(crate) fn preparing(&self) -> usize {
+        if self.idle.is_empty() { self.count(WorkerState::Preparing) } else { 0 }
+    }
+
+    /// A worker that was not ready is called after all others.
     pub(crate) fn push_idle(&mut self, index: usize) {
         self.set(index, WorkerState::Idle);
-        self.idle.push_back(index);
+        if self.places[index].declined {
+            self.idle.push_front(index);
+        } else {
+            self.idle.push_back(index);
+        }
     }
 
     /// Takes a worker out of the idle ones because it has something to do by itself.
@@ -149,6 +184,22 @@ impl WorkerTable {
     #[must_use]
     pub(crate) fn call_oldest(&mut self) -> Option<Waker> {
         let index = self.idle.pop_front()?;
+        self.call(index)
+    }
+
+    /// To wake the idle workers without a call: each looks how long it may stay, and rests again.
+    pub(crate) fn idle_wakers(&self) -> impl Iterator<Item = Waker> {
+        self.idle.iter().filter_map(|index| self.places[*index].waker.clone())
+    }
+
+    /// Calls a worker that is not ready: the caller wakes it.
+    #[must_use]
+    pub(crate) fn call_unready(&mut self) -> Option<Waker> {
+        if self.count(WorkerState::Unready) == 0 {
+            return None;
+        }
+        let unready = |place: &Place| place.worker_state == WorkerState::Unready;
+        let index = self.places.iter().position(unready)?;
         self.call(index)
     }
 

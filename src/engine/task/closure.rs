@@ -6,7 +6,7 @@
 use std::mem::{ManuallyDrop, MaybeUninit, align_of, size_of};
 use std::panic::Location;
 
-use crate::engine::task::run::{Counts, End};
+use crate::engine::scheduler::accounting::{Counts, End};
 
 /// What fits into a task without an allocation.
 pub(crate) const INLINE_BYTES: usize = 48;
@@ -42,7 +42,7 @@ impl Task {
     /// Puts a closure into a task. The caller's line of code is remembered as its origin.
     #[track_caller]
     pub(crate) fn new<F: FnOnce() + Send + 'static>(closure: F) -> Self {
-        if fits::<F>() { Task::hold(closure) } else { Task::hold(BoxedClosure(Box::new(closure))) }
+        if fits::<F>() { Task::hold(Plain(closure)) } else { Task::hold(Plain(Box::new(closure))) }
     }
 
     /// The same task, as submitted by this line of code.
@@ -54,7 +54,7 @@ impl Task {
     /// Puts a queued task into a task: something small that has a life beside the queue.
     #[track_caller]
     pub(crate) fn queued<E: QueuedTask + Send + 'static>(queued: E) -> Self {
-        Task::hold(RunQueued(queued))
+        Task::hold(queued)
     }
 
     /// As [`Task::queued`], for a queued task that borrows.
@@ -64,11 +64,7 @@ impl Task {
     /// The task is called or dropped before what the queued task borrows is gone.
     #[track_caller]
     pub(crate) unsafe fn borrowing<E: QueuedTask + Send>(queued: E) -> Self {
-        if fits::<RunQueued<E>>() {
-            Task::hold(RunQueued(queued))
-        } else {
-            Task::hold(RunQueued(Box::new(queued)))
-        }
+        if fits::<E>() { Task::hold(queued) } else { Task::hold(Box::new(queued)) }
     }
 
     /// Where the task was submitted.
@@ -108,18 +104,25 @@ impl Task {
             unsafe { task.room.as_ptr().cast::<F>().read() }
         } else {
             // SAFETY: the room holds an `F` in its box, by the caller's word; moved out once.
-            let boxed = unsafe { task.room.as_ptr().cast::<BoxedClosure<F>>().read() };
-            *boxed.0
+            *unsafe { task.room.as_ptr().cast::<Box<F>>().read() }
         }
     }
 
     #[track_caller]
-    fn hold<C: Call>(closure: C) -> Self {
+    fn hold<C: QueuedTask>(closure: C) -> Self {
         assert!(fits::<C>(), "only what fits is put into the room");
         let mut room: Room = [MaybeUninit::uninit(); INLINE_BYTES / 16];
         // SAFETY: the room is large enough and aligned for a `C`, as asserted above.
         unsafe { room.as_mut_ptr().cast::<C>().write(closure) };
-        Task { room, actions: C::ACTS, origin: Location::caller() }
+        let actions = const {
+            &Actions {
+                call: call_in::<C>,
+                kill: kill_in::<C>,
+                is_tombstone: is_tombstone_in::<C>,
+                drop: drop_in::<C>,
+            }
+        };
+        Task { room, actions, origin: Location::caller() }
     }
 }
 
@@ -131,30 +134,7 @@ impl Drop for Task {
     }
 }
 
-/// A closure that was too large for the room.
-struct BoxedClosure<F>(Box<F>);
-
-/// What lies in a task's room and can be called there.
-trait Call: Sized {
-    const ACTS: &'static Actions = &Actions {
-        call: call_in::<Self>,
-        kill: kill_in::<Self>,
-        is_tombstone: is_tombstone_in::<Self>,
-        drop: drop_in::<Self>,
-    };
-
-    fn call(self, counts: Counts) -> End;
-
-    fn kill(&self) -> bool {
-        true
-    }
-
-    fn is_tombstone(&self) -> bool {
-        false
-    }
-}
-
-/// What stands in the queue for a task with a handle.
+/// What lies in a task's room and can be run there.
 pub(crate) trait QueuedTask {
     /// Runs the task, if it is still there.
     fn run(self, counts: Counts) -> End;
@@ -166,8 +146,6 @@ pub(crate) trait QueuedTask {
     /// Whether the task would not run.
     fn is_tombstone(&self) -> bool;
 }
-
-struct RunQueued<E>(E);
 
 impl<E: QueuedTask> QueuedTask for Box<E> {
     fn run(self, counts: Counts) -> End {
@@ -183,33 +161,24 @@ impl<E: QueuedTask> QueuedTask for Box<E> {
     }
 }
 
-impl<E: QueuedTask> Call for RunQueued<E> {
-    fn call(self, counts: Counts) -> End {
-        self.0.run(counts)
+/// A closure without a handle. Nothing else laid out with it: a task gives it back as it was.
+#[repr(transparent)]
+struct Plain<F>(F);
+
+impl<F: FnOnce()> QueuedTask for Plain<F> {
+    // Left to itself, the compiler calls it or not as other code comes and goes.
+    #[inline]
+    fn run(self, _: Counts) -> End {
+        (self.0)();
+        End::Completed
     }
 
     fn kill(&self) -> bool {
-        self.0.kill()
+        true
     }
 
     fn is_tombstone(&self) -> bool {
-        self.0.is_tombstone()
-    }
-}
-
-impl<F: FnOnce()> Call for F {
-    // Left to itself, the compiler calls it or not as other code comes and goes.
-    #[inline]
-    fn call(self, _: Counts) -> End {
-        self();
-        End::Completed
-    }
-}
-
-impl<F: FnOnce()> Call for BoxedClosure<F> {
-    fn call(self, _: Counts) -> End {
-        (*self.0)();
-        End::Completed
+        false
     }
 }
 
@@ -220,16 +189,16 @@ const fn fits<F>() -> bool {
 /// # Safety
 ///
 /// The room holds a `C`, which is moved out.
-unsafe fn call_in<C: Call>(room: *mut Room, counts: Counts) -> End {
+unsafe fn call_in<C: QueuedTask>(room: *mut Room, counts: Counts) -> End {
     // SAFETY: by the caller's word the room holds a `C` that no other call moves out.
     let closure = unsafe { room.cast::<C>().read() };
-    closure.call(counts)
+    closure.run(counts)
 }
 
 /// # Safety
 ///
 /// The room holds a `C`.
-unsafe fn kill_in<C: Call>(room: *const Room) -> bool {
+unsafe fn kill_in<C: QueuedTask>(room: *const Room) -> bool {
     // SAFETY: by the caller's word the room holds a `C`.
     unsafe { &*room.cast::<C>() }.kill()
 }
@@ -237,7 +206,7 @@ unsafe fn kill_in<C: Call>(room: *const Room) -> bool {
 /// # Safety
 ///
 /// The room holds a `C`.
-unsafe fn is_tombstone_in<C: Call>(room: *const Room) -> bool {
+unsafe fn is_tombstone_in<C: QueuedTask>(room: *const Room) -> bool {
     // SAFETY: by the caller's word the room holds a `C`.
     unsafe { &*room.cast::<C>() }.is_tombstone()
 }
@@ -245,7 +214,7 @@ unsafe fn is_tombstone_in<C: Call>(room: *const Room) -> bool {
 /// # Safety
 ///
 /// The room holds a `C`, which is dropped.
-unsafe fn drop_in<C: Call>(room: *mut Room) {
+unsafe fn drop_in<C>(room: *mut Room) {
     // SAFETY: by the caller's word the room holds a `C` that is not used again.
     unsafe { room.cast::<C>().drop_in_place() };
 }

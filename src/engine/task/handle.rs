@@ -7,23 +7,28 @@
 
 #[cfg(any(feature = "tokio", test))]
 mod driven;
+mod discarded;
+mod joinable;
 mod panicked;
 
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::{Arc, Weak};
 use std::task::Waker;
-use std::time::Duration;
 
+pub(crate) use self::joinable::Joinable;
 use self::panicked::Recipient;
+use crate::engine::contain::contain;
 use crate::engine::context::{Kind, enter, is_innermost};
-use crate::engine::scheduler::lend::{Lent, Queued, Release};
+use crate::engine::scheduler::accounting::{Counts, End};
+use crate::engine::scheduler::lend::{Lent, Release};
 use crate::engine::sync::atomic::{AtomicBool, Ordering};
 use crate::engine::sync::{Mutex, MutexGuard, lock};
-use crate::engine::task::current::{Stoppable, as_current};
+use crate::engine::task::current::{as_current, set_epoch};
 use crate::engine::task::queue_entry::QueueEntry;
-use crate::engine::task::run::{Counts, End, contain};
 use crate::engine::{Engine, Work};
 use crate::error::{JoinError, TaskPanic};
+use crate::on_cancel::Cancels;
+use crate::on_cancel::Stoppable;
 
 /// A pool's work of which single tasks can be run elsewhere: `P` is what is packed into a task state,
 /// `R` what comes out.
@@ -83,36 +88,6 @@ enum Stage<P, R> {
     Done(Result<R, JoinError>),
     /// The handle, or the hook, has received the outcome.
     Collected,
-}
-
-/// What a handle can do with its task, whatever pool it is on.
-pub(crate) trait Joinable<R>: Send + Sync {
-    /// See [`Unpack::run_here`].
-    fn run_here(self: Arc<Self>) -> bool;
-
-    /// A task waits for this one: it may start in a lent place. `by` is there as long as that task is. If a thread
-    /// could not be started for it, returns when to try again.
-    fn want(self: Arc<Self>, by: Weak<dyn Release>) -> Option<Duration>;
-
-    /// No task waits for this one any more.
-    fn unwant(&self);
-
-    /// Has the task dropped if it has not started: then true. Otherwise asks it to stop.
-    fn cancel(&self) -> bool;
-
-    fn is_done(&self) -> bool;
-
-    /// See [`Work::may_block`].
-    fn may_block(&self) -> bool;
-
-    /// Has `waker` woken when the outcome is there. False if it is there already.
-    fn watch(&self, waker: &Waker) -> bool;
-
-    /// The outcome, if it is there. Otherwise `waker` is woken when it is.
-    fn collect(&self, waker: &Waker) -> Option<Result<R, JoinError>>;
-
-    /// The handle is dropped, and has not collected the outcome: the hook receives the task's panic.
-    fn detach(&self);
 }
 
 impl<W, P, R> TaskState<W, P, R>
@@ -207,9 +182,19 @@ where
     /// Takes back a task that has not started; otherwise asks the task to stop.
     pub(crate) fn take_back(&self) -> Option<P> {
         self.stop.store(true, Ordering::Relaxed);
-        let packed = self.take_to_cancel()?;
+        let Some(packed) = self.take_to_cancel() else {
+            self.make_calls();
+            return None;
+        };
         self.settle(Err(JoinError::Cancelled));
         Some(packed)
+    }
+
+    /// Calls what the task, which runs, wants to be called when it is cancelled.
+    fn make_calls(&self) {
+        if !self.done.load(Ordering::Relaxed) {
+            self.engine.cancels.call_for(std::ptr::from_ref(self).cast());
+        }
     }
 
     /// Takes a task that has not started, and counts it as cancelled.
@@ -252,8 +237,11 @@ where
             return false;
         }
         let _lent = if is_innermost(&self.engine) { None } else { Lent::begin() };
+        // Before it is admitted: a task that was accepted is concerned when all are cancelled from here on.
+        let epoch = self.engine.cancels.epoch();
         let Some((packed, guest)) = self.engine.admit_guest(|| self.take()) else { return false };
         let _inside = enter(&self.engine, Kind::Thread);
+        set_epoch(epoch);
         // It is counted, and its panic has a recipient.
         let _: End = self.run(packed, Counts::Guest(guest), task);
         true
@@ -292,162 +280,20 @@ where
         }
     }
 
-    /// Makes sure that the task will not run. False if it would not have run anyway. What it owns
-    /// is dropped later, by [`TaskState::discard`].
-    pub(crate) fn kill(&self) -> bool {
-        let mut content = lock(&self.content);
-        match std::mem::replace(&mut content.stage, Stage::Open) {
-            Stage::Packed(packed) => {
-                content.stage = Stage::Killed(packed);
-                true
-            }
-            other => {
-                content.stage = other;
-                false
-            }
-        }
-    }
-
     /// Whether the task's ticket does not stand for it any more.
     pub(crate) fn is_tombstone(&self) -> bool {
         !matches!(lock(&self.content).stage, Stage::Packed(_))
     }
-
-    /// Drops a task that will not run any more, and settles it as cancelled.
-    pub(crate) fn discard(&self) {
-        let mut content = lock(&self.content);
-        let packed = match std::mem::replace(&mut content.stage, Stage::Open) {
-            Stage::Packed(packed) | Stage::Killed(packed) => packed,
-            other => {
-                content.stage = other;
-                return;
-            }
-        };
-        drop(content);
-        contain(|| drop(packed));
-        self.settle(Err(JoinError::Cancelled));
-    }
 }
 
-impl<W, P, R> Stoppable for TaskState<W, P, R>
-where
-    W: Work,
-{
+impl<W: Work, P: Send, R: Send> Stoppable for TaskState<W, P, R> {
     fn should_stop(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
+        self.stop.load(Ordering::Relaxed) || self.engine.should_stop()
+    }
+
+    fn cancels(&self) -> &Arc<Cancels> {
+        &self.engine.cancels
     }
 }
 
 impl<W: Work, P: Send, R: Send> Release for TaskState<W, P, R> {}
-
-impl<W, P, R> Queued<W::Job> for TaskState<W, P, R>
-where
-    W: Unpack<P, R>,
-    P: Send + 'static,
-    R: Send + 'static,
-{
-    fn claim(self: Arc<Self>) -> Result<W::Job, Arc<dyn Release>> {
-        let mut content = lock(&self.content);
-        content.listed = false;
-        let is_awaited = content.is_awaited();
-        match std::mem::replace(&mut content.stage, Stage::Open) {
-            Stage::Packed(packed) if is_awaited => {
-                (content.stage, content.claimed) = (Stage::Claimed(packed), true);
-                drop(content);
-                Ok(W::job(QueueEntry::claimed(self)))
-            }
-            other => {
-                content.stage = other;
-                drop(content);
-                Err(self)
-            }
-        }
-    }
-
-    fn is_awaited(&self) -> bool {
-        let mut content = lock(&self.content);
-        let is_awaited = matches!(content.stage, Stage::Packed(_)) && content.is_awaited();
-        content.listed = is_awaited;
-        is_awaited
-    }
-}
-
-impl<P, R> Content<P, R> {
-    fn is_awaited(&self) -> bool {
-        self.awaited_by.as_ref().is_some_and(|task| task.strong_count() > 0)
-    }
-}
-
-impl<W, P, R> Joinable<R> for TaskState<W, P, R>
-where
-    W: Unpack<P, R>,
-    P: Send + 'static,
-    R: Send + 'static,
-{
-    fn run_here(self: Arc<Self>) -> bool {
-        W::run_here(&self)
-    }
-
-    fn want(self: Arc<Self>, by: Weak<dyn Release>) -> Option<Duration> {
-        let mut content = lock(&self.content);
-        if !matches!(content.stage, Stage::Packed(_)) {
-            return None;
-        }
-        content.awaited_by = Some(by);
-        let is_known = std::mem::replace(&mut content.listed, true);
-        drop(content);
-        let queued: Weak<dyn Queued<W::Job>> = Arc::downgrade(&self) as _;
-        self.engine.await_queued((!is_known).then_some(queued))
-    }
-
-    fn unwant(&self) {
-        lock(&self.content).awaited_by = None;
-    }
-
-    fn cancel(&self) -> bool {
-        self.stop.store(true, Ordering::Relaxed);
-        // First the place, because what is dropped may want one.
-        let Some(packed) = self.take_to_cancel() else { return self.stop_driven() };
-        contain(|| drop(packed));
-        self.settle(Err(JoinError::Cancelled));
-        true
-    }
-
-    fn is_done(&self) -> bool {
-        // Acquire: pairs with the Release in `settle`.
-        self.done.load(Ordering::Acquire)
-    }
-
-    fn may_block(&self) -> bool {
-        W::may_block()
-    }
-
-    fn watch(&self, waker: &Waker) -> bool {
-        let mut content = lock(&self.content);
-        if matches!(content.stage, Stage::Done(_) | Stage::Collected) {
-            return false;
-        }
-        let old = content.waker.replace(waker.clone());
-        drop(content);
-        drop(old);
-        true
-    }
-
-    fn collect(&self, waker: &Waker) -> Option<Result<R, JoinError>> {
-        let mut content = lock(&self.content);
-        if let Stage::Done(_) = content.stage {
-            match std::mem::replace(&mut content.stage, Stage::Collected) {
-                Stage::Done(outcome) => return Some(outcome),
-                other => content.stage = other,
-            }
-        }
-        let old = content.waker.replace(waker.clone());
-        drop(content);
-        drop(old);
-        None
-    }
-
-    fn detach(&self) {
-        self.leave_to_hook();
-    }
-}

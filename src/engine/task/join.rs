@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use crate::engine::context::{Kind, current_waits, inside, resume_on_thread};
 use crate::engine::scheduler::lend::{Lent, Release};
+use crate::engine::spin::look;
 use crate::engine::task::handle::Joinable;
 use crate::engine::task::waits::Suspension;
-use crate::engine::threads::spin::look;
 use crate::engine::wait::{is_over, park_until, this_thread};
 use crate::error::{JoinError, Refused};
 
@@ -87,14 +87,18 @@ pub(crate) fn poll_outcome<R>(
 
 /// Polls until it is ready, on this thread, which looks around before it parks.
 pub(crate) fn block_on<R>(poll: impl FnMut(&mut Context<'_>) -> Poll<R>) -> R {
-    block_on_or_retry(poll, || None)
+    match block_on_until(None, poll, || None) {
+        Some(value) => value,
+        None => unreachable!("without a deadline there is a value"),
+    }
 }
 
-/// As [`block_on`]. Before it parks, `retry` says for how long at most.
-pub(crate) fn block_on_or_retry<R>(
+/// As [`block_on`]. None if it was not ready in time. Before it parks, `retry` says for how long at most.
+pub(crate) fn block_on_until<R>(
+    deadline: Option<Instant>,
     mut poll: impl FnMut(&mut Context<'_>) -> Poll<R>,
     mut retry: impl FnMut() -> Option<Duration>,
-) -> R {
+) -> Option<R> {
     let waker = this_thread();
     let mut context = Context::from_waker(&waker);
     let mut ready = |context: &mut Context<'_>| match poll(context) {
@@ -102,13 +106,15 @@ pub(crate) fn block_on_or_retry<R>(
         Poll::Pending => None,
     };
     if let Some(value) = look(|| ready(&mut context)) {
-        return value;
+        return Some(value);
     }
     loop {
         if let Some(value) = ready(&mut context) {
-            return value;
+            return Some(value);
         }
-        park_until(None, retry());
+        if !park_until(deadline, retry()) {
+            return ready(&mut context);
+        }
     }
 }
 

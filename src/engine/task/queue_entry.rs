@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use crate::engine::contain::contain;
+use crate::engine::scheduler::accounting::{Counts, End};
 use crate::engine::task::handle::{TaskState, Unpack};
-use crate::engine::task::run::{Counts, End, contain};
 
 /// A task in its task state.
 type Packed<W, P, R> = Arc<TaskState<W, P, R>>;
@@ -76,6 +77,11 @@ where
     /// See [`TaskState::kill`]. What the task owns is dropped with the queue entry.
     pub(crate) fn kill(&self) -> bool {
         self.task_state.as_ref().is_some_and(|task_state| task_state.kill())
+    }
+
+    /// Takes back what was packed for a task that was killed. The handle hears that the task was cancelled.
+    pub(crate) fn take_killed(self) -> Option<P> {
+        self.task_state.as_ref()?.take_killed()
     }
 
     pub(crate) fn is_tombstone(&self) -> bool {

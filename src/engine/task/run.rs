@@ -3,11 +3,11 @@
 //! A panic may come from a task, from the `Drop` of what it captured, from a hook, and from the
 //! `Drop` of a panic's payload. None of them may end a worker, so all of them end here.
 
-use std::any::Any;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::Arc;
 
-use crate::engine::scheduler::lend::Guest;
+use crate::engine::contain::contain;
+use crate::engine::scheduler::accounting::End;
 use crate::error::TaskPanic;
 
 type PanicHook = Arc<dyn Fn(&TaskPanic) + Send + Sync>;
@@ -19,52 +19,6 @@ pub(crate) struct Hooks {
     pub(crate) on_panic: Option<PanicHook>,
     pub(crate) on_worker_start: Option<WorkerHook>,
     pub(crate) on_worker_stop: Option<WorkerHook>,
-}
-
-/// How a task ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use]
-pub(crate) enum End {
-    Completed,
-    Panicked,
-    /// It was not there any more: its handle had it cancelled, or run elsewhere.
-    Tombstone,
-    /// It was dropped while it ran.
-    Cancelled,
-    /// It completed, and has been counted.
-    Counted,
-    /// It panicked, and has been counted.
-    CountedPanic,
-}
-
-/// Who counts a task that is counted before its outcome shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Counts {
-    /// It has a ticket of the queue.
-    Ticket,
-    #[cfg_attr(
-        not(any(feature = "tokio", test)),
-        expect(dead_code, reason = "for pools of futures")
-    )]
-    /// It has one, and a driver runs it.
-    Driver,
-    /// Its submitter runs it.
-    Caller,
-    /// The thread that joins it runs it, and its ticket is a tombstone.
-    Guest(Guest),
-    /// It was taken out of its turn for a lent place, and its ticket is a tombstone.
-    Claimed,
-}
-
-impl End {
-    pub(crate) fn is_panic(self) -> bool {
-        matches!(self, End::Panicked | End::CountedPanic)
-    }
-
-    /// What has still to be counted.
-    pub(crate) fn uncounted(self) -> Option<End> {
-        (!matches!(self, End::Counted | End::CountedPanic)).then_some(self)
-    }
 }
 
 impl Hooks {
@@ -117,20 +71,5 @@ impl Hooks {
         }
         contain(|| drop(panic));
         End::Panicked
-    }
-}
-
-/// Calls something of a user's that has no handle to carry its panic. Rust has printed it.
-pub(crate) fn contain(call: impl FnOnce()) {
-    if let Err(payload) = catch_unwind(AssertUnwindSafe(call)) {
-        drop_payload(payload);
-    }
-}
-
-/// Drops a payload. If that panics too, the new payload is given up instead of being dropped,
-/// because it may do the same for ever.
-fn drop_payload(payload: Box<dyn Any + Send>) {
-    if let Err(next) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
-        std::mem::forget(next);
     }
 }

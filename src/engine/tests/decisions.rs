@@ -7,17 +7,17 @@ mod call;
 mod drive;
 mod gate;
 mod leave;
-mod several;
+mod ready;
 
 use std::sync::Arc;
 
 use crate::engine::queue::block::{Block, CELLS};
 use crate::engine::queue::fast_path::FastPath;
 use crate::engine::queue::{ClaimedBlock, Queue};
+use crate::engine::scheduler::accounting::End;
 use crate::engine::scheduler::core::{Actions, Limits, Order, Report, Rest, Scheduler, WorkerKind};
 use crate::engine::scheduler::growth::ByLoad;
 use crate::engine::scheduler::worker_table::WorkerState;
-use crate::engine::task::run::End;
 use crate::engine::wait::{Waiter, this_thread};
 
 /// A scheduler that is asked by hand.
@@ -29,10 +29,10 @@ struct Trial {
 impl Trial {
     fn new(capacity: usize, minimum: usize) -> Self {
         let fast_path = Arc::new(FastPath::new());
-        let (queue, lookers, cores, expires) = (1000, 1, 2, true);
+        let (queue, lookers, cores, keep_alive) = (1000, 1, 2, Some(std::time::Duration::MAX));
         let (worker_kind, growth) = (WorkerKind::Threads, None);
         let limits =
-            Limits { capacity, minimum, queue, lookers, cores, expires, growth, worker_kind };
+            Limits { capacity, minimum, queue, lookers, cores, keep_alive, growth, worker_kind };
         Trial {
             scheduler: Scheduler::new(Queue::new(Arc::clone(&fast_path)), limits, usize::MAX),
             fast_path,

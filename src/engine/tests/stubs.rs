@@ -15,7 +15,7 @@ use crate::engine::executor::driver::{Begin, Drives};
 #[cfg(feature = "tokio")]
 use crate::engine::executor::polling::Polls;
 use crate::engine::executor::run_queue::{Executor, RunQueue};
-use crate::engine::task::run::End;
+use crate::engine::scheduler::accounting::End;
 use crate::engine::{Engine, Hooks, NoStart, Settings, Work, WorkerKind};
 
 /// A future that does in each poll what the script says.

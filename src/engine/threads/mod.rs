@@ -1,5 +1,5 @@
 //! Workers that are threads: how one starts, works, waits and ends.
 
-pub(crate) mod spin;
 pub(crate) mod start;
 pub(crate) mod worker;
+pub(crate) mod caller;

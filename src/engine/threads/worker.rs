@@ -8,12 +8,13 @@ use crate::engine::context::{Kind, end_task, enter};
 use crate::engine::queue::ClaimedBlock;
 use crate::engine::queue::block::Block;
 use crate::engine::queue::fast_path::Claim;
+use crate::engine::scheduler::accounting::{Counts, End};
 use crate::engine::scheduler::core::{Order, Report, Rest};
+use crate::engine::spin::{cores, spin};
 use crate::engine::sync::{now, park, thread};
-use crate::engine::task::run::{Counts, End};
-use crate::engine::threads::spin::{cores, spin};
+use crate::engine::task::current::set_epoch;
 use crate::engine::wait::this_thread;
-use crate::engine::{Engine, NoStart, ThreadWork};
+use crate::engine::{Engine, Lack, NoStart, ThreadWork};
 
 /// How often a worker that ran the queue dry reads it again before it asks the scheduler. It is not
 /// known as looking meanwhile, so this is short: about two microseconds.
@@ -33,8 +34,15 @@ pub(crate) fn start_worker<W: ThreadWork>(
 fn main<W: ThreadWork>(engine: &Arc<Engine<W>>, index: usize) {
     let _inside = enter(engine, Kind::Thread);
     let name = engine.thread_name(index);
-    let mut worker =
-        Worker { engine, index, name, state: None, idle_since: None, backoff: Backoff::default() };
+    let mut worker = Worker {
+        engine,
+        index,
+        name,
+        state: None,
+        answer: None,
+        idle_since: None,
+        backoff: Backoff::default(),
+    };
     let mut report = Report::Arrive(this_thread());
     loop {
         worker.begin();
@@ -52,6 +60,8 @@ struct Worker<'a, W: ThreadWork> {
     index: usize,
     name: String,
     state: Option<W::State>,
+    /// What it said since it last came to the lock: that it is ready, or after which time to ask again.
+    answer: Option<Result<(), Duration>>,
     idle_since: Option<Instant>,
     backoff: Backoff,
 }
@@ -70,19 +80,57 @@ impl<W: ThreadWork> Worker<'_, W> {
     /// Works until it is told to leave.
     fn serve(&mut self, mut report: Report<W::Job>) {
         loop {
-            let next = self
-                .engine
-                .decide(|scheduler, actions| scheduler.next(self.index, report, actions));
+            let lack = self.lack();
+            let (next, epoch, keep_alive) = self.engine.decide(|scheduler, actions| {
+                scheduler.worker_table.set_lack(self.index, lack);
+                let next = scheduler.next(self.index, report, actions);
+                (next, self.engine.cancels.epoch(), scheduler.limits.keep_alive)
+            });
+            // Also for the tasks of the fast path, which is sealed when all tasks are cancelled.
+            set_epoch(epoch);
             report = match next {
                 Order::Run(job) => self.run_one(job),
                 Order::Drive(job, claimed) => self.drive(job, claimed),
                 Order::Look { published } => self.look(published),
-                Order::Rest(rest) => self.rest(rest),
+                Order::Rest(rest) => self.rest(rest, keep_alive),
+                Order::GetReady => {
+                    self.get_ready();
+                    Report::Rest { expired: false }
+                }
                 Order::Prepare(blocks) => {
                     Report::Prepare((0..blocks).map(|_| Block::on_pages()).collect())
                 }
                 Order::Leave => return,
             };
+        }
+    }
+
+    /// What the worker lacks before it may be given a task.
+    fn lack(&mut self) -> Lack {
+        match self.answer.take() {
+            Some(Ok(())) => Lack::Nothing,
+            Some(Err(pause)) => Lack::Time(pause),
+            None => self.engine.work.lacks(&self.state),
+        }
+    }
+
+    /// Makes the state, or asks whether the worker is ready. True if it is.
+    fn get_ready(&mut self) -> bool {
+        let answer = self.engine.work.get_ready(&mut self.state, self.index);
+        self.answer = Some(answer);
+        answer.is_ok()
+    }
+
+    /// Whether the worker may claim another task.
+    #[inline]
+    fn goes_on(&mut self) -> bool {
+        match self.engine.work.lacks(&self.state) {
+            Lack::Nothing => true,
+            Lack::Answer => self.get_ready(),
+            Lack::State | Lack::Time(_) => {
+                self.answer = None;
+                false
+            }
         }
     }
 
@@ -98,7 +146,7 @@ impl<W: ThreadWork> Worker<'_, W> {
         self.idle_since = None;
         let (begin, mut tasks, mut timed) = (now(), 1, None);
         let mut last = self.run(first).uncounted();
-        while matches!(last, None | Some(End::Completed)) {
+        while matches!(last, None | Some(End::Completed)) && self.goes_on() {
             match claimed.next(&self.engine.fast_path, last.is_some()) {
                 Ok(job) => {
                     last = self.run(job).uncounted();
@@ -159,6 +207,7 @@ impl<W: ThreadWork> Worker<'_, W> {
         if end.is_panic() {
             // What a panic left behind may be half done, so the next task gets a new state.
             engine.hooks().run_apart(&self.name, || drop(self.state.take()));
+            self.answer = None;
         }
         end
     }
@@ -169,13 +218,13 @@ impl<W: ThreadWork> Worker<'_, W> {
         Report::Look { found }
     }
 
-    fn rest(&mut self, rest: Rest) -> Report<W::Job> {
+    fn rest(&mut self, rest: Rest, keep_alive: Option<Duration>) -> Report<W::Job> {
         if rest == Rest::Anew {
             self.idle_since = None;
         }
         let idle_since = *self.idle_since.get_or_insert_with(now);
         // A deadline that the clock cannot tell is never reached.
-        let left = self.engine.settings.keep_alive.and_then(|keep_alive| {
+        let left = keep_alive.and_then(|keep_alive| {
             let deadline = idle_since.checked_add(keep_alive)?;
             Some(deadline.saturating_duration_since(now()))
         });
@@ -184,7 +233,6 @@ impl<W: ThreadWork> Worker<'_, W> {
             Rest::UntilExpired | Rest::Anew => park(left),
             Rest::For(rest) => park(Some(rest)),
         }
-        let keep_alive = self.engine.settings.keep_alive;
         Report::Rest { expired: keep_alive.is_some_and(|time| has_passed(idle_since, time)) }
     }
 }
@@ -263,13 +311,15 @@ mod tests {
         assert_eq!(backoff.spins, 8);
     }
 
+    const KEEP_ALIVE: Option<Duration> = Some(Duration::from_millis(1));
+
     fn engine() -> Arc<Engine<Closures>> {
         let settings = Settings {
             capacity: 1,
             minimum: 0,
             queue: 9,
             waiters: 1,
-            keep_alive: Some(Duration::from_millis(1)),
+            keep_alive: KEEP_ALIVE,
             growth: None,
             preallocate: false,
             name: "worker".into(),
@@ -282,7 +332,7 @@ mod tests {
 
     fn worker(engine: &Arc<Engine<Closures>>) -> Worker<'_, Closures> {
         let (name, backoff, idle_since) = (String::new(), Backoff::default(), Some(now()));
-        Worker { engine, index: 0, name, state: None, idle_since, backoff }
+        Worker { engine, index: 0, name, state: None, answer: None, idle_since, backoff }
     }
 
     #[test]
@@ -290,11 +340,11 @@ mod tests {
         let engine = engine();
         let mut worker = worker(&engine);
         let long_ago = worker.idle_since;
-        assert!(matches!(worker.rest(Rest::Anew), Report::Rest { .. }));
+        assert!(matches!(worker.rest(Rest::Anew, KEEP_ALIVE), Report::Rest { .. }));
         let anew = worker.idle_since;
         assert!(anew > long_ago);
         for rest in [Rest::For(Duration::ZERO), Rest::UntilExpired] {
-            worker.rest(rest);
+            worker.rest(rest, KEEP_ALIVE);
             assert_eq!(worker.idle_since, anew, "a rest is a part of the same idle time");
         }
     }

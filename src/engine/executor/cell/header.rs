@@ -2,14 +2,14 @@
 //!
 //! | state   | it is                                   | becomes                                  |
 //! |---------|-----------------------------------------|------------------------------------------|
-//! | Ready   | in its run queue's queue, or about to be     | Polling, by whoever takes it out         |
+//! | Ready   | in its run queue's queue, or about to be     | Polling, by the thread that takes it out         |
 //! | Polling | being polled                            | Waiting; Again if it was woken meanwhile |
 //! | Again   | being polled, and to be polled again    | Ready                                    |
-//! | Waiting | nobody's, until it is woken             | Ready                                    |
+//! | Waiting | no thread's, until it is woken             | Ready                                    |
 //! | Over    | ended or dropped: to wake it does nothing | Ready, if it is used again             |
 //!
-//! Only whoever made it Polling touches its future from there on, so it is polled by one driver at a time,
-//! although any of them may do it. If it is given up meanwhile, it becomes Over, and whoever polls it
+//! Only the thread that made it Polling touches its future from there on, so it is polled by one driver at a time,
+//! although any of them may do it. If it is given up meanwhile, it becomes Over, and the thread that polls it
 //! drops the future after that.
 
 use std::sync::Arc;
@@ -17,7 +17,8 @@ use std::sync::Arc;
 use super::Polled;
 use super::home::Home;
 use crate::engine::executor::run_queue::RunQueue;
-use crate::engine::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use crate::engine::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, Ordering};
+use crate::on_cancel::Epoch;
 
 const READY: u8 = 0;
 const POLLING: u8 = 1;
@@ -28,6 +29,8 @@ const OVER: u8 = 4;
 /// What a driver knows of a cell.
 pub(crate) struct Header {
     state: AtomicU8,
+    /// When its task started. Written before it is in its run queue.
+    epoch: AtomicU16,
     /// Where it stands in its run queue.
     index: AtomicU32,
     /// The list of the driver that began with it, for good.
@@ -36,7 +39,8 @@ pub(crate) struct Header {
 
 impl Header {
     pub(super) fn new() -> Self {
-        Header { state: AtomicU8::new(READY), index: AtomicU32::new(0), home: Home::new() }
+        let (state, epoch) = (AtomicU8::new(READY), AtomicU16::new(0));
+        Header { state, epoch, index: AtomicU32::new(0), home: Home::new() }
     }
 
     /// Gives it its place in its run queue.
@@ -44,8 +48,18 @@ impl Header {
         self.home.set(home);
         debug_assert!(self.is_at_home(home), "a cell has one home");
         self.index.store(index, Ordering::Relaxed);
-        // Release: pairs with the Acquire of whoever wakes it, and reads where.
+        // Release: pairs with the Acquire of the thread that wakes it, and reads where.
         self.state.store(READY, Ordering::Release);
+    }
+
+    /// Says when its task started.
+    pub(crate) fn set_epoch(&self, epoch: Epoch) {
+        self.epoch.store(epoch, Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub(crate) fn epoch(&self) -> Epoch {
+        self.epoch.load(Ordering::Relaxed)
     }
 
     #[inline]
@@ -64,7 +78,7 @@ impl Header {
         self.home.get().is_some_and(|home| std::ptr::eq(home, Arc::as_ptr(run_queue)))
     }
 
-    /// Somebody wakes it.
+    /// A thread wakes it.
     #[inline]
     pub(crate) fn wake(&self) {
         let mut seen = self.state.load(Ordering::Acquire);
@@ -73,11 +87,11 @@ impl Header {
                 WAITING => READY,
                 POLLING => AGAIN,
                 OVER => return,
-                // Written all the same: if it were only read, whoever polls it might have gone on by
+                // Written all the same: if it were only read, the thread that polls it might have gone on by
                 // then, without having seen what the waker's owner did before.
                 same => same,
             };
-            // Release: what the waker's owner did is there for whoever polls. Acquire: pairs with
+            // Release: what the waker's owner did is there for the thread that polls. Acquire: pairs with
             // the Release in `settle`.
             let done = self.state.compare_exchange(seen, next, Ordering::AcqRel, Ordering::Acquire);
             match done {
@@ -95,7 +109,7 @@ impl Header {
     #[inline]
     #[must_use]
     pub(super) fn begin_poll(&self) -> bool {
-        // Acquire: pairs with the Release in `wake`, and of whoever touched the future before.
+        // Acquire: pairs with the Release in `wake`, and of the thread that touched the future before.
         self.change(READY, POLLING)
     }
 
@@ -115,9 +129,9 @@ impl Header {
         self.change(AGAIN, READY).then_some(Polled::Again)
     }
 
-    /// It has a future again, which nobody has polled.
+    /// It has a future again, which no thread has polled.
     pub(super) fn set_ready(&self) {
-        // Release: whoever polls it acquires the future.
+        // Release: the thread that polls it acquires the future.
         self.state.store(READY, Ordering::Release);
     }
 
@@ -126,10 +140,10 @@ impl Header {
         self.state.store(OVER, Ordering::Release);
     }
 
-    /// It is over. True if nobody polled it, and nobody has given it up before.
+    /// It is over. True if no thread polled it, and no thread has given it up before.
     #[must_use]
     pub(super) fn give_up(&self) -> bool {
-        // Acquire: of whoever touched the future before.
+        // Acquire: of the thread that touched the future before.
         matches!(self.state.swap(OVER, Ordering::AcqRel), READY | WAITING)
     }
 }

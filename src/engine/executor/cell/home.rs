@@ -25,7 +25,7 @@ impl Home {
         let set =
             self.0.compare_exchange(ptr::null_mut(), own, Ordering::Release, Ordering::Relaxed);
         if set.is_err() {
-            // SAFETY: it came from an `Arc` just now, and is nobody else's.
+            // SAFETY: it came from an `Arc` just now, and is no other thread's.
             drop(unsafe { Arc::from_raw(own) });
         }
     }

@@ -6,7 +6,7 @@ use crate::engine::tests::stubs::future;
 type Cells = Arc<OnceLock<Arc<dyn Runnable>>>;
 
 fn poll_once(cell: &Arc<dyn Runnable>) -> Polled {
-    poll(cell, |_| End::Panicked)
+    poll(cell, &Cancels::default(), |_| End::Panicked)
 }
 
 /// A cell that is given up while it is polled for the second time, and what is gone with its future.

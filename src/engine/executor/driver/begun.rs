@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::engine::sync::atomic::{AtomicU8, Ordering};
 
-/// Whether a driver has begun to work. One that is dropped before is told to whoever started it, who
+/// Whether a driver has begun to work. One that is dropped before is told to the thread that started it, who
 /// may hold the engine's lock.
 #[derive(Clone)]
 pub(crate) struct Begun(Arc<AtomicU8>);
@@ -20,7 +20,7 @@ impl Default for Begun {
 }
 
 impl Begun {
-    /// Whoever started the driver relies on it from now on. False if it is no more.
+    /// The thread that started the driver relies on it from now on. False if it is no more.
     #[must_use]
     pub(crate) fn rely(&self) -> bool {
         let was = self.0.compare_exchange(STARTING, STARTED, Ordering::AcqRel, Ordering::Acquire);

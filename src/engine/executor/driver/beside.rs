@@ -23,9 +23,13 @@ impl<W: Drives> Engine<W> {
     ) -> Option<usize> {
         let driver = self.driver_here()?;
         let mut actions = Actions::default();
-        let begun = self.lock().begin_beside(most, &mut actions)?;
+        let mut scheduler = self.lock();
+        let begun = scheduler.begin_beside(most, &mut actions)?;
+        let epoch = self.cancels.epoch();
+        drop(scheduler);
         self.perform(actions);
-        self.work.executor().run_queue(driver).add(&mut (0..begun).map(|_| cell()).collect());
+        let cells = (0..begun).map(|_| cell()).inspect(|cell| cell.header().set_epoch(epoch));
+        self.work.executor().run_queue(driver).add(&mut cells.collect());
         Some(begun)
     }
 }

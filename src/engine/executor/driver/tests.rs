@@ -16,6 +16,7 @@ use crate::engine::scheduler::worker_table::WorkerState;
 use crate::engine::sync::atomic::{AtomicUsize, Ordering};
 use crate::engine::task::join::suspend_on;
 use crate::engine::tests::stubs::{Bell, ByHand, engine, engine_on, engine_with, future, settings};
+use crate::on_cancel::Cancels;
 
 fn driver(engine: &Arc<Engine<ByHand>>) -> Driver<ByHand> {
     let me = engine.lock().worker_table.add(WorkerState::Called);
@@ -301,7 +302,7 @@ fn a_future_that_has_panicked_is_gone_and_says_where_it_was_submitted() {
     };
     let Job::Bare(cell) = Job::bare(future, here) else { panic!("it has no handle") };
     let mut origin = None;
-    let polled = cell::poll(&cell, |panic| {
+    let polled = cell::poll(&cell, &Cancels::default(), |panic| {
         origin = panic.submitted_at();
         End::Panicked
     });
@@ -327,7 +328,7 @@ fn as_many_tasks_are_offered_as_could_run_at_once() {
     assert_eq!(turn(&mut driver), Turn::Sleep);
     assert_eq!(offer(9), 2, "one runs");
     assert_eq!(offer(9), 0, "two are queued");
-    engine.resize(9);
+    engine.resize(|limits| limits.capacity = 9);
     // While one is made others may come in.
     let others = || {
         push(&engine, 1);
@@ -335,7 +336,7 @@ fn as_many_tasks_are_offered_as_could_run_at_once() {
     };
     assert_eq!(engine.offer(6, others), 3);
     assert_eq!(engine.lock().pending(), 10, "the last one had no room");
-    engine.resize(11);
+    engine.resize(|limits| limits.capacity = 11);
     engine.close();
     assert_eq!(offer(1), 0, "the pool is closed");
 }

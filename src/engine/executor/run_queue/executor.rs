@@ -80,8 +80,8 @@ impl Executor {
         if one {
             return;
         }
-        // First the word, then a look at every run queue, under its lock: whoever makes something ready or goes to
-        // sleep after that helps itself, and whoever has done so before is seen.
+        // First the word, then a look at every run queue, under its lock: the thread that makes something ready or goes to
+        // sleep after that helps itself, and the thread that has done so before is seen.
         let ready: Vec<_> =
             self.run_queues.iter().filter(|run_queue| run_queue.has_ready()).collect();
         ready.iter().for_each(|run_queue| run_queue.wake_or_call());

@@ -6,8 +6,9 @@ use std::task::Poll;
 use super::*;
 use crate::engine::executor::cell::{self, Cell, Polled, TaskFuture};
 use crate::engine::executor::polling::Polls;
-use crate::engine::task::run::End;
+use crate::engine::scheduler::accounting::End;
 use crate::engine::tests::stubs::{Bell, engine, future};
+use crate::on_cancel::Cancels;
 
 /// A pool whose tasks stand on the run queues.
 fn pool() -> Arc<dyn Lender> {
@@ -61,7 +62,7 @@ impl Trial {
     fn poll_all(&self, driver: usize) -> usize {
         let mut polls = 0;
         while let Some(cell) = self.run_queue(driver).next(None) {
-            assert_eq!(cell::poll(&cell, |_| End::Panicked), Polled::Waits);
+            assert_eq!(cell::poll(&cell, &Cancels::default(), |_| End::Panicked), Polled::Waits);
             polls += 1;
         }
         polls
@@ -230,7 +231,7 @@ fn a_cell_that_is_over_is_not_woken() {
     let trial = Trial::new();
     trial.add(0, 1);
     let cell = trial.run_queue(0).next(None).expect("it is ready");
-    assert_eq!(cell::poll(&cell, |_| End::Panicked), Polled::Waits);
+    assert_eq!(cell::poll(&cell, &Cancels::default(), |_| End::Panicked), Polled::Waits);
     assert_eq!(cell::abandon(&cell), End::Cancelled);
     cell.header().wake();
     assert!(lock(&trial.run_queue(0).wake_queue).woken.is_empty());
@@ -255,7 +256,10 @@ fn a_cell_that_ends_away_from_its_driver_is_not_kept_for_it() {
         executor.set_one(one);
         let _polls = Polls::cells_of(&executor, driver);
         let cell = executor.run_queue(0).next(None).expect("it is ready");
-        assert_eq!(cell::poll(&cell, |_| End::Panicked), Polled::Ended(End::Completed));
+        assert_eq!(
+            cell::poll(&cell, &Cancels::default(), |_| End::Panicked),
+            Polled::Ended(End::Completed)
+        );
         executor.run_queue(0).remove(&cell);
         assert_eq!(lock(&free_list).len(), kept, "by driver {driver}, one: {one}");
     }

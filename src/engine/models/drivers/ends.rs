@@ -40,6 +40,45 @@ fn a_waiting_future_is_woken_to_be_cancelled() {
 }
 
 #[test]
+fn a_running_future_is_dropped_when_all_are_cancelled_and_a_later_one_runs() {
+    explore(|| {
+        let (pool, drops) = (pool(1, Start::Thread, settings(2, 8)), Drops::default());
+        let guard = drops.guard();
+        submit(&pool, async move {
+            let _guard = guard;
+            pending().await
+        });
+        let (queued, running) = pool.cancel_all();
+        assert_eq!(queued + running, 1);
+        submit(&pool, async { 1 });
+        drain(&pool);
+        assert_eq!((drops.count(), ended(&pool)), (1, (1, 1)));
+    });
+}
+
+#[test]
+fn a_future_with_a_handle_completes_or_is_dropped_when_all_are_cancelled() {
+    explore(|| {
+        let pool = pool(1, Start::Thread, settings(1, 8));
+        let (event, drops) = (Event::default(), Drops::default());
+        let (its, guard) = (event.clone(), drops.guard());
+        let task = spawn(&pool, async move {
+            let _guard = guard;
+            its.await
+        });
+        let other = Arc::clone(&pool);
+        let canceller = thread::spawn(move || other.cancel_all());
+        event.happen();
+        let completed = outcome(task).is_some();
+        assert_eq!(drops.count(), 1, "what it owned is gone when its outcome shows");
+        let (queued, running) = canceller.join().unwrap();
+        assert!(completed || queued + running == 1);
+        drain(&pool);
+        assert_eq!(ended(&pool), (u64::from(completed), u64::from(!completed)));
+    });
+}
+
+#[test]
 fn a_dropped_submission_gives_its_place_back() {
     explore(|| {
         let pool = pool(1, Start::ByHand, settings(1, 0));

@@ -81,6 +81,10 @@ impl Work for Futures {
         if begun.rely() { Ok(()) } else { Err(NoStart::RuntimeGone) }
     }
 
+    fn wake_running(&self) {
+        self.executor.wake_all();
+    }
+
     fn kill(job: &Job) -> bool {
         match job {
             Job::Bare(_) => true,

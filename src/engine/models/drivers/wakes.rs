@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::engine::executor::cell::{self, Polled};
+use crate::on_cancel::Cancels;
 
 #[test]
 fn a_woken_future_is_polled_again() {
@@ -72,7 +73,7 @@ pub(super) fn poll_ready(run_queue: &Arc<RunQueue>) -> usize {
     let mut ended = 0;
     while let Some(cell) = run_queue.next(None) {
         // Loom checks that no other thread polls it: it tracks every access to the cell's body.
-        match cell::poll(&cell, |_| unreachable!("nothing panics here")) {
+        match cell::poll(&cell, &Cancels::default(), |_| unreachable!("nothing panics here")) {
             Polled::Waits => {}
             Polled::Again => run_queue.push_ready(cell.header().index()),
             Polled::Ended(end) => {
@@ -131,7 +132,7 @@ fn a_cell_that_is_given_up_is_dropped_once() {
 fn poll_until_given_up(run_queue: &Arc<RunQueue>) -> Option<End> {
     let mut ended = None;
     while let Some(cell) = run_queue.next(None) {
-        match cell::poll(&cell, |_| unreachable!("nothing panics here")) {
+        match cell::poll(&cell, &Cancels::default(), |_| unreachable!("nothing panics here")) {
             Polled::Waits => {}
             Polled::Again => run_queue.push_ready(cell.header().index()),
             Polled::Ended(end) => assert_eq!(ended.replace(end), None, "it ends once"),

@@ -79,6 +79,16 @@ impl<J> Scheduler<J> {
 }
 
 impl<W: Work> Engine<W> {
+    /// An error if [`Engine::drain`] would be refused, for a wait that takes some time.
+    pub(crate) fn check_drain(&self) -> Result<(), StillRunning> {
+        self.check_outside(Ended::Workers)?;
+        let scheduler = self.lock();
+        if !W::may_block() && !scheduler.would_end() {
+            return Err(in_runtime(&scheduler, Ended::Workers));
+        }
+        Ok(())
+    }
+
     /// Closes the pool and waits until it has ended. Closes nothing if the wait would be refused.
     pub(crate) fn drain(self: &Arc<Self>, deadline: Option<Instant>) -> Result<(), StillRunning> {
         self.check_outside(Ended::Workers)?;
@@ -181,7 +191,11 @@ fn may_wait<W: Work>(deadline: Option<Instant>) -> bool {
 }
 
 fn in_runtime<J>(scheduler: &Scheduler<J>, what: Ended) -> StillRunning {
-    StillRunning { cause: Cause::InRuntime(what), ..scheduler.still_running() }
+    let instead = match what {
+        Ended::Tasks => "wait_idle_async",
+        Ended::Workers => "drain_async",
+    };
+    StillRunning { cause: Cause::InRuntime(instead), ..scheduler.still_running() }
 }
 
 fn waiter_parks<W: Work>(engine: &Engine<W>, waiter: &Waiter) {

@@ -3,7 +3,7 @@
 use std::task::Waker;
 
 use super::{Stage, TaskState, Unpack, contain, lock};
-use crate::engine::task::run::{Counts, End};
+use crate::engine::scheduler::accounting::{Counts, End};
 use crate::error::{JoinError, TaskPanic};
 
 impl<W, P, R> TaskState<W, P, R>

@@ -5,7 +5,7 @@
 //! for each handle that was dropped before.
 
 use super::{Content, Stage, TaskState, Unpack, lock};
-use crate::engine::task::run::{Counts, End};
+use crate::engine::scheduler::accounting::{Counts, End};
 use crate::error::{JoinError, TaskPanic};
 
 /// Who receives a panic.

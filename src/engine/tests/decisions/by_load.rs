@@ -1,10 +1,10 @@
 //! Growth by load: when a step of workers comes, and when one goes.
 
 use super::Trial;
+use crate::engine::scheduler::accounting::End;
 use crate::engine::scheduler::core::{Actions, Order, Report};
 use crate::engine::scheduler::growth::ByLoad;
 use crate::engine::scheduler::worker_table::WorkerState;
-use crate::engine::task::run::End;
 use crate::engine::wait::this_thread;
 
 #[test]

@@ -5,9 +5,9 @@ use std::task::Waker;
 
 use super::Trial;
 use crate::engine::executor::drive::{Has, Refill};
+use crate::engine::scheduler::accounting::End;
 use crate::engine::scheduler::core::{Actions, Phase, WorkerKind};
 use crate::engine::scheduler::worker_table::WorkerState;
-use crate::engine::task::run::End;
 use crate::engine::wait::{Verdict, Waiter, this_thread};
 
 /// A scheduler of drivers, as many as there may be.

@@ -39,7 +39,7 @@ fn as_many_begin_beside_another_as_there_are_places() {
     assert!(driver.run_queue.poll_stats.has_not_moved(&mut 40), "each was polled once");
     assert_eq!((begin_beside(&driver, 99), accepted()), (Some(60), 100));
     assert_eq!((begin_beside(&driver, 1), accepted()), (Some(0), 100));
-    engine.resize(200);
+    engine.resize(|limits| limits.capacity = 200);
     assert_eq!(begin_beside(&driver, 1), Some(1));
     engine.close();
     assert_eq!(begin_beside(&driver, 1), Some(0), "nothing begins in a closed pool");

@@ -1,0 +1,156 @@
+//! Processes and servers that die, or stand still.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use formic::FnPool;
+use formic_nats::async_nats::jetstream;
+use formic_nats::{Consumer, Dead, Job};
+use futures_util::StreamExt;
+
+use crate::common::{Log, Server, Worker, quick, until, wait_for};
+
+#[tokio::test]
+async fn the_messages_of_a_killed_process_are_handled_by_another() {
+    let Some(server) = Server::start() else { return };
+    let source = server.stream("jobs").await;
+    let log = Log::new();
+    let mut first = Worker::start(&server, "jobs", "sleep:60000", &log);
+    for number in 0..2_u64 {
+        source.jobs().send(&number).await.unwrap();
+    }
+    wait_for("both handlers", || (log.counts("start ").len() == 2).then_some(()));
+    first.kill();
+    let second = Worker::start(&server, "jobs", "sleep:0", &log);
+    source.empty().await;
+    assert_eq!(log.counts("end "), HashMap::from([("0".into(), 1), ("1".into(), 1)]));
+    assert_eq!(log.counts("start "), HashMap::from([("0".into(), 2), ("1".into(), 2)]));
+    drop(second);
+}
+
+#[tokio::test]
+async fn a_server_that_is_killed_and_restarted_loses_nothing() {
+    let Some(mut server) = Server::start() else { return };
+    let source = server.stream("jobs").await;
+    let jobs = (0..600_u64).map(|number| Job::new(number.to_string()));
+    source.jobs().publish_all(jobs).await.unwrap();
+    let runs = Arc::new(Mutex::new(HashMap::<u64, u64>::new()));
+    let noted = Arc::clone(&runs);
+    let pool = FnPool::new(4, move |number: u64| {
+        thread::sleep(Duration::from_millis(2));
+        *noted.lock().unwrap().entry(number).or_default() += 1;
+    });
+    let consumer = quick(Consumer::new(pool, &source));
+    let monitor = consumer.monitor();
+    let run = tokio::spawn(consumer.run());
+    until("a part of the work", async || monitor.stats().done > 100).await;
+    server.kill();
+    server.launch();
+    source.empty().await;
+    monitor.stop();
+    let summary = run.await.unwrap().unwrap();
+    assert!(summary.is_clean(), "{summary:?}");
+    let runs = runs.lock().unwrap();
+    assert_eq!(runs.len(), 600);
+    // The server stores an acknowledgement after it has confirmed it, so that a kill may undo those of the last moment.
+    let twice = runs.values().filter(|runs| **runs > 1).count();
+    println!("{twice} of 600 messages were handled twice");
+    assert!(runs.values().all(|runs| *runs <= 2), "{runs:?}");
+}
+
+#[tokio::test]
+async fn a_server_that_stands_still_for_longer_than_ack_wait_causes_no_second_run() {
+    let Some(server) = Server::start() else { return };
+    let source = server.stream("jobs").await;
+    let (begun, has_begun) = mpsc::channel();
+    let (open, door) = mpsc::channel::<()>();
+    let door = Mutex::new(door);
+    let pool = FnPool::new(4, move |number: u64| {
+        begun.send(number).unwrap();
+        if number == 0 {
+            {
+                door.lock().unwrap().recv().ok();
+            };
+        }
+    });
+    let consumer = quick(Consumer::new(pool, &source)).ack_wait(Duration::from_millis(500));
+    let monitor = consumer.monitor();
+    let run = tokio::spawn(consumer.run());
+    source.jobs().send(&0).await.unwrap();
+    let (has_begun, first) =
+        tokio::task::spawn_blocking(move || (has_begun.recv().unwrap(), has_begun))
+            .await
+            .map(|(first, receiver)| (receiver, first))
+            .unwrap();
+    assert_eq!(first, 0);
+    server.signal("-STOP");
+    tokio::time::sleep(Duration::from_millis(1500)).await; // this is the failure, not an order of events
+    server.signal("-CONT");
+    until("a later job", async || source.jobs().publish(Job::new("1").id("1")).await.is_ok()).await;
+    until("its end", async || monitor.stats().done == 1).await;
+    open.send(()).unwrap();
+    source.empty().await;
+    monitor.stop();
+    let stats = run.await.unwrap().unwrap().stats;
+    assert_eq!(stats.done, 2);
+    assert_eq!(has_begun.try_iter().collect::<Vec<_>>(), [1]); // and not 0 again
+}
+
+/// A message that kills its process each time: it has as many attempts as any other, and then is a dead letter.
+#[tokio::test]
+async fn a_message_that_kills_its_process_becomes_a_dead_letter() {
+    let Some(server) = Server::start() else { return };
+    let source = server.stream("jobs").await;
+    for number in [13_u64, 1, 2] {
+        source.jobs().send(&number).await.unwrap();
+    }
+    let log = Log::new();
+    let dead = Dead::new(&source);
+    let mut worker = Worker::start(&server, "jobs", "abort:0", &log);
+    until("the dead letter", async || {
+        if worker.child.try_wait().unwrap().is_some() {
+            worker = Worker::start(&server, "jobs", "abort:0", &log); // as a supervisor does
+        }
+        dead.len().await.unwrap() == 1
+    })
+    .await;
+    source.empty().await;
+    assert_eq!(log.counts("start ")["13"], 3);
+    let letter = dead.list(1).await.unwrap().remove(0);
+    assert_eq!(letter.reason(), "none of 3 attempts was answered");
+    let ended = log.counts("end ");
+    assert!(ended.contains_key("1") && ended.contains_key("2"));
+}
+
+/// The net under that: the server gave up the message while no process was there to hear of it.
+#[tokio::test]
+async fn a_message_that_the_server_gave_up_becomes_a_dead_letter() {
+    let Some(server) = Server::start() else { return };
+    let source = server.stream("jobs").await;
+    let consumer = || quick(Consumer::new(FnPool::new(1, |_: u64| ()), &source)).attempts(1);
+    // It makes the consumer on the server, whose limit is one delivery more than the attempts.
+    consumer().run_until(async {}).await.unwrap();
+    source.jobs().publish(Job::new("7").id("seven")).await.unwrap();
+    let client = async_nats::connect(server.url()).await.unwrap();
+    let stream = jetstream::new(client).get_stream("jobs").await.unwrap();
+    let raw: jetstream::consumer::PullConsumer = stream.get_consumer("workers").await.unwrap();
+    for _ in 0..2 {
+        let mut batch = raw.fetch().max_messages(1).messages().await.unwrap();
+        let message = match batch.next().await {
+            Some(message) => message.unwrap(),
+            None => {
+                raw.batch().max_messages(1).messages().await.unwrap().next().await.unwrap().unwrap()
+            }
+        };
+        message.ack_with(jetstream::AckKind::Nak(None)).await.unwrap();
+    }
+    let consumer = consumer();
+    let monitor = consumer.monitor();
+    consumer.run_until(source.empty()).await.unwrap();
+    assert_eq!((monitor.stats().delivered, monitor.stats().dead), (0, 1));
+    let letter = Dead::new(&source).list(1).await.unwrap().remove(0);
+    assert_eq!(letter.reason(), "none of 2 deliveries was answered");
+    assert_eq!((letter.payload(), letter.attempts()), (&b"7"[..], 2));
+}

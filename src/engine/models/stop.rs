@@ -1,0 +1,192 @@
+//! Models of cancelling all tasks of a pool of threads: what was accepted before is dropped or asked to stop, what
+//! comes later is neither.
+
+use std::panic::Location;
+use std::sync::Arc;
+
+use loom::sync::atomic::{AtomicUsize, Ordering};
+use loom::sync::{Condvar, Mutex};
+use loom::thread;
+
+use super::{WAIT, explore, explore_up_to, settings};
+use crate::engine::task::closure::Task;
+use crate::engine::{Ended, Engine, Joinable, QueueEntry, TaskState, is_cancelled};
+use crate::handle::JoinHandle;
+use crate::on_cancel::on_cancel;
+use crate::pool::{Closures, Spawned};
+
+type Pool = Arc<Engine<Closures>>;
+
+/// How many tasks ran, and how many of them were asked to stop.
+#[derive(Clone)]
+struct Told(Arc<(AtomicUsize, AtomicUsize)>);
+
+impl Told {
+    fn new() -> Self {
+        Told(Arc::new((AtomicUsize::new(0), AtomicUsize::new(0))))
+    }
+
+    fn note(&self) {
+        self.0.0.fetch_add(1, Ordering::SeqCst);
+        self.0.1.fetch_add(is_cancelled().into(), Ordering::SeqCst);
+    }
+
+    fn get(&self) -> (usize, usize) {
+        (self.0.0.load(Ordering::SeqCst), self.0.1.load(Ordering::SeqCst))
+    }
+
+    /// Submits a task that notes itself.
+    fn submit_to(&self, pool: &Pool) {
+        let told = self.clone();
+        assert!(pool.submit(Task::new(move || told.note()), WAIT).is_ok());
+    }
+}
+
+/// Something that happens once.
+#[derive(Clone)]
+struct Event(Arc<(Mutex<bool>, Condvar)>);
+
+impl Event {
+    fn new() -> Self {
+        Event(Arc::new((Mutex::new(false), Condvar::new())))
+    }
+
+    fn happen(&self) {
+        *self.0.0.lock().unwrap() = true;
+        self.0.1.notify_all();
+    }
+
+    fn wait(&self) {
+        let mut happened = self.0.0.lock().unwrap();
+        while !*happened {
+            happened = self.0.1.wait(happened).unwrap();
+        }
+    }
+}
+
+fn drain(pool: &Pool) {
+    pool.drain(None).unwrap();
+    assert!(pool.stats().adds_up());
+}
+
+/// Cancels all tasks while one is queued or runs, and submits another one.
+fn cancel_one_and_submit_another(workers: usize) {
+    let pool = Engine::new(settings(workers, 8), Closures);
+    let (first, second, event) = (Told::new(), Told::new(), Event::new());
+    let (its, waits) = (first.clone(), event.clone());
+    let task = move || {
+        waits.wait();
+        its.note();
+    };
+    assert!(pool.submit(Task::new(task), WAIT).is_ok());
+    let (queued, running) = pool.cancel_all();
+    event.happen();
+    second.submit_to(&pool);
+    drain(&pool);
+    assert_eq!(queued + running, 1);
+    assert_eq!(first.get(), (running, running), "it was dropped, or ran and was asked");
+    assert_eq!(second.get(), (1, 0), "it came later");
+    let stats = pool.stats();
+    assert_eq!((stats.accepted, stats.cancelled), (2, queued as u64));
+}
+
+#[test]
+fn a_running_task_is_asked_to_stop_and_a_later_one_is_not() {
+    explore(|| cancel_one_and_submit_another(1));
+}
+
+#[test]
+fn a_worker_on_the_fast_path_knows_which_task_came_later() {
+    explore_up_to(2, || cancel_one_and_submit_another(2));
+}
+
+#[test]
+fn all_are_cancelled_while_a_pool_is_drained_and_opened_again() {
+    explore(|| {
+        let (pool, told) = (Engine::new(settings(1, 8), Closures), Told::new());
+        told.submit_to(&pool);
+        let (other, its) = (Arc::clone(&pool), told.clone());
+        let opener = thread::spawn(move || {
+            drain(&other);
+            other.reopen().unwrap();
+            its.submit_to(&other);
+        });
+        let (queued, running) = pool.cancel_all();
+        opener.join().unwrap();
+        pool.wait_until(Ended::Tasks, None).unwrap();
+        let (ran, asked) = told.get();
+        assert_eq!(ran + queued, 2);
+        assert!(asked <= running && queued + running <= 1);
+        drain(&pool);
+        let stats = pool.stats();
+        assert_eq!((stats.completed, stats.cancelled), (ran as u64, queued as u64));
+    });
+}
+
+fn spawn(pool: &Pool, task: impl FnOnce() -> usize + Send + 'static) -> Arc<dyn Joinable<usize>> {
+    let task_state = TaskState::new(pool, task, Location::caller());
+    let queued = Task::queued(Spawned(QueueEntry::new(&task_state)));
+    assert!(pool.submit(queued, WAIT).is_ok());
+    task_state
+}
+
+/// A task that waits until its function is called.
+fn until_cancelled() -> usize {
+    let event = Event::new();
+    let its = event.clone();
+    let _guard = on_cancel(move || its.happen());
+    event.wait();
+    1
+}
+
+#[test]
+fn the_function_of_a_task_is_called_when_its_handle_is_cancelled() {
+    explore(|| {
+        let pool = Engine::new(settings(1, 8), Closures);
+        let task = spawn(&pool, until_cancelled);
+        let was_queued = task.cancel();
+        let outcome = loom::future::block_on(JoinHandle::new(task));
+        assert_eq!(outcome.is_err(), was_queued);
+        drain(&pool);
+    });
+}
+
+#[test]
+fn the_function_of_a_task_is_called_when_all_are_cancelled() {
+    explore(|| {
+        let pool = Engine::new(settings(1, 8), Closures);
+        let task = Task::new(|| drop(until_cancelled()));
+        assert!(pool.submit(task, WAIT).is_ok());
+        pool.cancel_all();
+        drain(&pool);
+    });
+}
+
+#[test]
+fn nothing_of_a_function_runs_after_its_guard_was_dropped() {
+    explore(|| {
+        let pool = Engine::new(settings(1, 8), Closures);
+        let (calls, registered) = (Told::new(), Event::new());
+        let (its, event) = (calls.clone(), registered.clone());
+        let task = spawn(&pool, move || {
+            let called = its.clone();
+            let guard = on_cancel(move || {
+                called.note();
+                called.note();
+            });
+            event.happen();
+            drop(guard);
+            its.get().0
+        });
+        registered.wait();
+        task.cancel();
+        let outcome = loom::future::block_on(JoinHandle::new(task));
+        let (noted, _) = calls.get();
+        assert!(noted == 0 || noted == 2, "it is called once");
+        match outcome {
+            Ok(seen) => assert_eq!(seen, noted, "it is not called after the guard was dropped"),
+            Err(_) => assert_eq!(noted, 0),
+        }
+        drain(&pool);
+    });
+}

@@ -1,0 +1,64 @@
+//! Workers that are asked before a task is taken: they may lack a state, or say that they are not ready.
+
+use std::time::Duration;
+
+use crate::engine::scheduler::core::{Actions, Order, Rest, Scheduler};
+use crate::engine::scheduler::worker_table::WorkerState;
+
+/// What a worker lacks before it may be given a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lack {
+    Nothing,
+    /// It has to be asked whether it is ready, which takes no time.
+    Answer,
+    /// It has to make its state, which may take long.
+    State,
+    /// It is not ready, and is asked again after so long.
+    Time(Duration),
+}
+
+impl<J> Scheduler<J> {
+    /// Tells a worker that lacks something to get ready, if there is a task for it. While it makes its state it is
+    /// not counted on: an idle worker is called for the task.
+    pub(crate) fn ask_first(&mut self, me: usize) -> Option<Order<J>> {
+        let lack = self.worker_table.lack(me);
+        let startable = self.queue.queued() > 0 && self.free_places() > 0 && !self.is_covered();
+        if matches!(lack, Lack::Time(_)) || !(startable || self.startable_when_lent() > 0) {
+            return None;
+        }
+        if lack == Lack::State {
+            self.worker_table.set(me, WorkerState::Preparing);
+        }
+        Some(Order::GetReady)
+    }
+
+    /// A worker is not ready. Another one is called for the task that it does not take.
+    pub(crate) fn decline(
+        &mut self,
+        me: usize,
+        pause: Duration,
+        actions: &mut Actions,
+    ) -> Order<J> {
+        self.worker_table.set_declined(me, true);
+        self.worker_table.set(me, WorkerState::Unready);
+        self.call_for_help(actions);
+        self.call_for_awaited(actions);
+        Order::Rest(Rest::For(pause))
+    }
+
+    /// Whether short tasks keep a core busy each: one more worker would only be in the way.
+    pub(crate) fn is_covered(&self) -> bool {
+        let engaged = self.worker_table.count(WorkerState::Engaged);
+        !self.needs_attention()
+            && self.task_times.is_short()
+            && engaged >= self.task_times.useful(self.limits.cores)
+    }
+
+    /// Whether only tickets of tasks that will not run are queued: to pass them over, a worker lacks nothing. Those that
+    /// were taken and have not ended count, too: one of them may be the tombstone that is still counted.
+    pub(crate) fn only_tombstones(&self) -> bool {
+        let tally = self.queue.tally();
+        let queued = tally.queued(self.queue.published());
+        queued > 0 && self.accounting.are_tombstones(queued + tally.busy())
+    }
+}

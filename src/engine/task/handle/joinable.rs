@@ -1,0 +1,158 @@
+//! A task state as its handle sees it, and as the scheduler does that may start it out of its turn.
+
+use std::sync::{Arc, Weak};
+use std::task::Waker;
+use std::time::Duration;
+
+use super::{Content, Stage, TaskState, Unpack};
+use crate::engine::contain::contain;
+use crate::engine::scheduler::lend::{Queued, Release};
+use crate::engine::sync::atomic::Ordering;
+use crate::engine::sync::lock;
+use crate::engine::task::queue_entry::QueueEntry;
+use crate::error::JoinError;
+
+/// What a handle can do with its task, whatever pool it is on.
+pub(crate) trait Joinable<R>: Send + Sync {
+    /// See [`Unpack::run_here`].
+    fn run_here(self: Arc<Self>) -> bool;
+
+    /// A task waits for this one: it may start in a lent place. `by` is there as long as that task is. If a thread
+    /// could not be started for it, returns when to try again.
+    fn want(self: Arc<Self>, by: Weak<dyn Release>) -> Option<Duration>;
+
+    /// No task waits for this one any more.
+    fn unwant(&self);
+
+    /// Has the task dropped if it has not started: then true. Otherwise asks it to stop.
+    fn cancel(&self) -> bool;
+
+    fn is_done(&self) -> bool;
+
+    /// See [`Work::may_block`](crate::engine::Work::may_block).
+    fn may_block(&self) -> bool;
+
+    /// Has `waker` woken when the outcome is there. False if it is there already.
+    fn watch(&self, waker: &Waker) -> bool;
+
+    /// The outcome, if it is there. Otherwise `waker` is woken when it is.
+    fn collect(&self, waker: &Waker) -> Option<Result<R, JoinError>>;
+
+    /// The handle is dropped, and has not collected the outcome: the hook receives the task's panic.
+    fn detach(&self);
+}
+
+impl<W, P, R> Queued<W::Job> for TaskState<W, P, R>
+where
+    W: Unpack<P, R>,
+    P: Send + 'static,
+    R: Send + 'static,
+{
+    fn claim(self: Arc<Self>) -> Result<W::Job, Arc<dyn Release>> {
+        let mut content = lock(&self.content);
+        content.listed = false;
+        let is_awaited = content.is_awaited();
+        match std::mem::replace(&mut content.stage, Stage::Open) {
+            Stage::Packed(packed) if is_awaited => {
+                (content.stage, content.claimed) = (Stage::Claimed(packed), true);
+                drop(content);
+                Ok(W::job(QueueEntry::claimed(self)))
+            }
+            other => {
+                content.stage = other;
+                drop(content);
+                Err(self)
+            }
+        }
+    }
+
+    fn is_awaited(&self) -> bool {
+        let mut content = lock(&self.content);
+        let is_awaited = matches!(content.stage, Stage::Packed(_)) && content.is_awaited();
+        content.listed = is_awaited;
+        is_awaited
+    }
+}
+
+impl<P, R> Content<P, R> {
+    fn is_awaited(&self) -> bool {
+        self.awaited_by.as_ref().is_some_and(|task| task.strong_count() > 0)
+    }
+}
+
+impl<W, P, R> Joinable<R> for TaskState<W, P, R>
+where
+    W: Unpack<P, R>,
+    P: Send + 'static,
+    R: Send + 'static,
+{
+    fn run_here(self: Arc<Self>) -> bool {
+        W::run_here(&self)
+    }
+
+    fn want(self: Arc<Self>, by: Weak<dyn Release>) -> Option<Duration> {
+        let mut content = lock(&self.content);
+        if !matches!(content.stage, Stage::Packed(_)) {
+            return None;
+        }
+        content.awaited_by = Some(by);
+        let is_known = std::mem::replace(&mut content.listed, true);
+        drop(content);
+        let queued: Weak<dyn Queued<W::Job>> = Arc::downgrade(&self) as _;
+        self.engine.await_queued((!is_known).then_some(queued))
+    }
+
+    fn unwant(&self) {
+        lock(&self.content).awaited_by = None;
+    }
+
+    fn cancel(&self) -> bool {
+        self.stop.store(true, Ordering::Relaxed);
+        // First the place, because what is dropped may want one.
+        let Some(packed) = self.take_to_cancel() else {
+            self.make_calls();
+            return self.stop_driven();
+        };
+        contain(|| drop(packed));
+        self.settle(Err(JoinError::Cancelled));
+        true
+    }
+
+    fn is_done(&self) -> bool {
+        // Acquire: pairs with the Release in `settle`.
+        self.done.load(Ordering::Acquire)
+    }
+
+    fn may_block(&self) -> bool {
+        W::may_block()
+    }
+
+    fn watch(&self, waker: &Waker) -> bool {
+        let mut content = lock(&self.content);
+        if matches!(content.stage, Stage::Done(_) | Stage::Collected) {
+            return false;
+        }
+        let old = content.waker.replace(waker.clone());
+        drop(content);
+        drop(old);
+        true
+    }
+
+    fn collect(&self, waker: &Waker) -> Option<Result<R, JoinError>> {
+        let mut content = lock(&self.content);
+        if let Stage::Done(_) = content.stage {
+            match std::mem::replace(&mut content.stage, Stage::Collected) {
+                Stage::Done(outcome) => return Some(outcome),
+                other => content.stage = other,
+            }
+        }
+        let old = content.waker.replace(waker.clone());
+        drop(content);
+        drop(old);
+        None
+    }
+
+    fn detach(&self) {
+        self.leave_to_hook();
+    }
+}
