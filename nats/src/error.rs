@@ -29,12 +29,12 @@ pub enum PublishError {
     Encode(serde_json::Error),
     /// The header with this name cannot be sent.
     Header(String),
-    /// The payload is larger than the source takes. A part of the server's limit is kept for the headers of a dead
+    /// The job is larger than the source takes. A part of the server's limit is kept for the headers of a dead
     /// letter, so that each job that was stored can also be moved there.
     TooLarge {
-        /// The size of the payload, in bytes.
+        /// The size of the payload and the headers, in bytes.
         size: usize,
-        /// The largest payload that is accepted, in bytes.
+        /// The largest size that is accepted, in bytes.
         max: usize,
     },
     /// The stream has reached its limit of messages or bytes.
@@ -58,7 +58,7 @@ impl fmt::Display for PublishError {
             PublishError::Encode(_) => f.write_str("the job has no JSON form"),
             PublishError::Header(name) => write!(f, "the header {name:?} cannot be sent"),
             PublishError::TooLarge { size, max } => {
-                write!(f, "the payload has {size} bytes, and {max} are accepted")
+                write!(f, "the job has {size} bytes, and {max} are accepted")
             }
             PublishError::Full => f.write_str("the stream is full"),
             PublishError::NoStream => f.write_str("the stream does not exist or does not answer"),
@@ -89,6 +89,14 @@ pub enum ConnectError {
     Connect(String),
     /// The stream is not there and could not be made; also if the server runs without `JetStream`.
     Stream(String),
+    /// The stream was made with another number of partitions. Jobs in a partition that no consumer asks for would
+    /// wait for ever.
+    Partitions {
+        /// The number of partitions of the stream.
+        stream: usize,
+        /// The number that [`partitions`](crate::JetStreamBuilder::partitions) was given.
+        asked: usize,
+    },
     /// The thread of the connection was not started.
     Thread(io::Error),
 }
@@ -98,6 +106,9 @@ impl fmt::Display for ConnectError {
         match self {
             ConnectError::Connect(reason) => write!(f, "no connection to the server: {reason}"),
             ConnectError::Stream(reason) => write!(f, "the stream could not be opened: {reason}"),
+            ConnectError::Partitions { stream, asked } => {
+                write!(f, "the stream has {stream} partitions, and {asked} were asked for")
+            }
             ConnectError::Thread(_) => f.write_str("the thread of the connection was not started"),
         }
     }

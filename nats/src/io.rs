@@ -6,6 +6,7 @@ use std::thread;
 
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
+use tokio::task::AbortHandle;
 
 /// The thread for connections, beats and acknowledgements. It ends when the last clone is gone.
 #[derive(Clone, Debug)]
@@ -41,7 +42,46 @@ impl Io {
         }
     }
 
+    /// As [`run`](Io::run), and drops the future with the one that is returned.
+    pub(crate) async fn watch<F>(&self, future: F) -> F::Output
+    where
+        F: Future<Output: Send> + Send + 'static,
+    {
+        struct Abort(AbortHandle);
+        impl Drop for Abort {
+            fn drop(&mut self) {
+                self.0.abort();
+            }
+        }
+        let task = self.handle.spawn(future);
+        let _abort = Abort(task.abort_handle());
+        match task.await {
+            Ok(output) => output,
+            Err(error) => std::panic::resume_unwind(error.into_panic()),
+        }
+    }
+
     pub(crate) fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) {
         drop(self.handle.spawn(future));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Io;
+    use futures_util::FutureExt;
+    use tokio::sync::oneshot;
+
+    #[tokio::test]
+    async fn what_is_watched_is_dropped_with_its_watcher() {
+        let io = Io::start().unwrap();
+        let (alive, gone) = oneshot::channel::<()>();
+        let mut watch = Box::pin(io.watch(async move {
+            std::future::pending::<()>().await;
+            drop(alive);
+        }));
+        assert!(watch.as_mut().now_or_never().is_none());
+        drop(watch);
+        assert!(gone.await.is_err()); // its other end was dropped
     }
 }

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::error::PublishError;
 use crate::message::{ID, KEY, TRACE_PARENT};
+use crate::verdict::LONGEST;
 
 /// A job to publish: a payload, and what the source is to know about it.
 ///
@@ -79,11 +80,11 @@ impl Job {
     }
 
     /// Delivers the job after this time, not before. `JetStream` can do that from version 2.12 of
-    /// the server, in a stream without limits.
+    /// the server, in a stream without limits. A time above one hundred years is cut to that.
     #[doc(alias = "schedule")]
     #[doc(alias = "perform_in")]
     pub fn after(mut self, delay: Duration) -> Self {
-        self.delay = Some(delay);
+        self.delay = Some(delay.min(LONGEST));
         self
     }
 

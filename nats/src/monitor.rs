@@ -22,13 +22,16 @@ pub struct ConsumerStats {
     pub repeated: u64,
     /// Messages that a handler works on.
     pub running: u64,
+    /// Messages whose answer the source has not confirmed yet. It is sent until it is. A figure that stays says that the
+    /// source does not confirm; for dead letters, that their stream is full or gone.
+    pub settling: u64,
     /// Messages that were done, and whose acknowledgement was confirmed.
     pub done: u64,
     /// Attempts that failed, and after which the message was given back to be delivered again.
     pub retried: u64,
     /// Messages that became dead letters.
     pub dead: u64,
-    /// Messages that were given back because the consumer stopped before they had started.
+    /// Messages that were given back because the consumer stopped before they had started, or because they were cancelled.
     pub returned: u64,
     /// Answers that the source had not confirmed when the consumer ended. These messages may be delivered again.
     pub unconfirmed: u64,
@@ -134,6 +137,7 @@ counters!(
     redelivered,
     repeated,
     running,
+    settling,
     done,
     retried,
     dead,

@@ -56,7 +56,10 @@ pub(crate) enum Token {
 pub(crate) enum Settle {
     Done,
     Again(Duration),
+    /// A letter is to be stored.
     Bury(Box<Letter>),
+    /// The letter is stored, and the message is to go.
+    Buried,
 }
 
 /// The source did not confirm an answer. It is sent again.
@@ -67,6 +70,8 @@ pub(crate) struct Unconfirmed;
 #[derive(Debug)]
 pub(crate) enum Event {
     Message(Delivery),
+    /// A message of a pull that was given up before.
+    Late(Delivery),
     /// The pull is over: all of it was delivered, its time is over, or it was lost.
     Ended,
     /// The lane cannot go on.
@@ -85,6 +90,8 @@ pub(crate) struct Opened {
     pub(crate) events: UnboundedReceiver<(usize, Event)>,
     /// The most messages that a pull of one lane may ask for.
     pub(crate) most_per_pull: usize,
+    /// How long the source waits for a sign of life of a message.
+    pub(crate) ack_wait: Duration,
     /// What else is to live as long as the consumer.
     pub(crate) sweeper: Option<Sweeper>,
 }
@@ -132,11 +139,11 @@ impl Source {
     }
 
     /// Tells the source that these messages are still worked on.
-    pub(crate) async fn beat(&self, tokens: Vec<Token>, settings: &Settings) {
+    pub(crate) async fn beat(&self, tokens: Vec<Token>, ack_wait: Duration) {
         for token in tokens {
             match (self, token) {
                 (Source::Memory(memory), Token::Memory(sequence)) => {
-                    memory.beat(sequence, settings.ack_wait);
+                    memory.beat(sequence, ack_wait);
                 }
                 (Source::JetStream(stream), Token::JetStream(reply)) => stream.beat(reply).await,
                 _ => {}

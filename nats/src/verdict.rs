@@ -3,6 +3,10 @@
 use std::fmt::Display;
 use std::time::Duration;
 
+/// The longest time of any setting, one hundred years: the end of such a time is within what the clocks of the standard
+/// library and the server's count of nanoseconds can hold.
+pub(crate) const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
+
 /// What becomes of a message. Most handlers return a `Result` instead; see [`Answer`].
 ///
 /// # Examples
@@ -100,7 +104,7 @@ pub struct Backoff {
 impl Backoff {
     /// Waits for up to `first` after the first attempt, and never longer than `most`.
     pub fn new(first: Duration, most: Duration) -> Self {
-        Backoff { first, most }
+        Backoff { first, most: most.min(LONGEST) }
     }
 
     /// The time to wait after this attempt: at random between one half of it and all of it, so that messages that

@@ -6,8 +6,9 @@ pub(super) struct Lane {
     /// None when the lane was told to close.
     pub(super) pulls: Option<UnboundedSender<usize>>,
     pub(super) state: LaneState,
-    /// Messages of this lane that are known.
-    pub(super) known: usize,
+    /// Messages of this lane that wait or run.
+    pub(super) unanswered: usize,
+    pub(super) answers: Answers,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -18,9 +19,18 @@ pub(super) enum LaneState {
     Closed,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Answers {
+    /// They are sent until they are confirmed.
+    Confirmed,
+    /// The source is gone, and will never confirm one.
+    Lost,
+}
+
 impl Lane {
     pub(super) fn new(pulls: UnboundedSender<usize>) -> Self {
-        Lane { pulls: Some(pulls), state: LaneState::Idle, known: 0 }
+        let (state, answers) = (LaneState::Idle, Answers::Confirmed);
+        Lane { pulls: Some(pulls), state, unanswered: 0, answers }
     }
 
     /// The number of messages that its pull still asks for.
@@ -28,6 +38,13 @@ impl Lane {
         match self.state {
             LaneState::Pulling(asked) => asked,
             LaneState::Idle | LaneState::Closed => 0,
+        }
+    }
+
+    /// A message of its pull has arrived.
+    pub(super) fn received(&mut self) {
+        if let LaneState::Pulling(asked) = self.state {
+            self.state = LaneState::Pulling(asked.saturating_sub(1));
         }
     }
 }

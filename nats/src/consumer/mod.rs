@@ -1,7 +1,10 @@
 //! `Consumer`: feeds a pool from a source.
 
 mod run; // the one loop behind every source
+mod places; // what it asks the pool and the source for
 mod lane; // whom it asks
+mod answers; // from a delivery to its confirmed answer
+mod known; // the messages in its hands
 mod settle; // what becomes of a message
 
 use std::fmt;
@@ -19,7 +22,7 @@ use crate::handlers::Handlers;
 use crate::message::Message;
 use crate::monitor::{ConsumerStats, Counters, Monitor};
 use crate::source::Source;
-use crate::verdict::Backoff;
+use crate::verdict::{Backoff, LONGEST};
 
 /// Turns a message into the argument of the handler.
 type Decode<T> = Arc<dyn Fn(&Message) -> Result<T, String> + Send + Sync>;
@@ -31,7 +34,8 @@ type Decode<T> = Arc<dyn Fn(&Message) -> Result<T, String> + Send + Sync>;
 /// handler returns `()` or a `Result`; see [`Answer`](crate::Answer).
 ///
 /// **Never more than the free places are fetched.** The consumer holds places in the pool first, and asks the source for as many
-/// messages. No message waits in this process while another process is idle.
+/// messages. No message waits in this process while another process is idle. Two consumers of one pool do not know of
+/// each other's places, so give each a pool of its own.
 ///
 /// **At least once.** A message is acknowledged after its handler has returned, and the acknowledgement is confirmed. If the process dies
 /// before, the message is delivered again after [`ack_wait`](Consumer::ack_wait).
@@ -187,7 +191,8 @@ impl<P: Handlers> Consumer<P> {
     }
 
     /// How often a message is tried before it becomes a dead letter. Five times unless set, and once at least. The source
-    /// counts, so the count goes on in another process.
+    /// counts its deliveries, so the count goes on in another process. A delivery that was [given
+    /// back](crate::ConsumerStats::returned) counts, too; a message on its last attempt is not given back, but handled.
     #[doc(alias = "max_deliver")]
     #[doc(alias = "max_retries")]
     pub fn attempts(mut self, attempts: u64) -> Self {
@@ -206,7 +211,7 @@ impl<P: Handlers> Consumer<P> {
     /// messages of a process that died are delivered again. 30 seconds unless set.
     #[doc(alias = "visibility_timeout")]
     pub fn ack_wait(mut self, time: Duration) -> Self {
-        self.settings.ack_wait = time.max(Duration::from_millis(30));
+        self.settings.ack_wait = time.clamp(Duration::from_millis(30), LONGEST);
         self
     }
 
@@ -229,14 +234,14 @@ impl<P: Handlers> Consumer<P> {
     /// [cancelled](formic::JoinHandle::cancel). 30 seconds unless set.
     #[doc(alias = "shutdown_timeout")]
     pub fn grace(mut self, time: Duration) -> Self {
-        self.settings.grace = time;
+        self.settings.grace = time.min(LONGEST);
         self
     }
 
     /// How long the source keeps a request for messages while it has none. Meanwhile the consumer holds the places that the
     /// request is for. Five seconds unless set.
     pub fn expiry(mut self, time: Duration) -> Self {
-        self.settings.expiry = time.max(Duration::from_millis(10));
+        self.settings.expiry = time.clamp(Duration::from_millis(10), LONGEST);
         self
     }
 
@@ -289,7 +294,14 @@ impl<P: Handlers> Consumer<P> {
                 _ = end => {}
             }
         });
-        let summary = io.run(run::consume(self)).await;
+        // The thread lives until the consumer has ended, also if this future is dropped before.
+        let thread = io.clone();
+        let consume = async move {
+            let summary = run::consume(self).await;
+            drop(thread);
+            summary
+        };
+        let summary = io.run(consume).await;
         drop(ended);
         summary
     }

@@ -8,7 +8,7 @@
 //! 4. waits for the next event: places, a message, the end of a pull, the outcome of a handler, a confirmed answer, the
 //!    time of a beat, the stop.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::Ordering::Relaxed;
@@ -16,51 +16,50 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use formic::{JoinError, JoinHandle, Refused};
-use futures_util::future::BoxFuture;
+use futures_util::future::{Abortable, BoxFuture, FutureExt};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep, sleep_until};
+use tokio::task::yield_now;
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
 
+use super::known::Table;
 use super::lane::{Lane, LaneState};
-use super::settle::{Fate, argument, judge, settle};
+use super::places::Others;
+use super::settle::Fate;
 use super::{Consumer, Summary};
 use crate::error::ConsumeError;
 use crate::handlers::Handlers;
-use crate::monitor::count;
-use crate::source::{Delivery, Event, Settle, Token};
+use crate::source::{Event, Settle};
 
 /// How long a handler that was cancelled may take to end.
 const LAST_MOMENT: Duration = Duration::from_secs(1);
 
-type Permits<P> = Result<Vec<<P as Handlers>::Permit>, Refused>;
+pub(super) type Permits<P> = Result<Vec<<P as Handlers>::Permit>, Refused>;
 
-struct Loop<P: Handlers> {
-    consumer: Consumer<P>,
-    lanes: Vec<Lane>,
+pub(super) struct Loop<P: Handlers> {
+    pub(super) consumer: Consumer<P>,
+    pub(super) lanes: Vec<Lane>,
     events: UnboundedReceiver<(usize, Event)>,
-    most_per_pull: usize,
+    pub(super) most_per_pull: usize,
+    /// The time for a sign of life, as the source counts it.
+    pub(super) ack_wait: Duration,
     /// The lane that is asked next.
-    next_lane: usize,
+    pub(super) next_lane: usize,
     /// Places in the pool that no message has yet.
-    held: Vec<P::Permit>,
-    admission: Option<BoxFuture<'static, Permits<P>>>,
-    /// Messages that have no place yet, with their lanes.
-    waiting: VecDeque<u64>,
-    /// Every message that was delivered and whose answer is not confirmed, by its number in the stream.
-    known: HashMap<u64, Known>,
-    running: FuturesUnordered<Running<P::Answer>>,
-    settling: FuturesUnordered<BoxFuture<'static, (u64, Fate)>>,
-    stage: Stage,
+    pub(super) held: Vec<P::Permit>,
+    pub(super) others: Others,
+    pub(super) admission: Option<BoxFuture<'static, Permits<P>>>,
+    /// Messages that have no place yet.
+    pub(super) waiting: VecDeque<u64>,
+    pub(super) known: Table,
+    pub(super) running: FuturesUnordered<Running<P::Answer>>,
+    pub(super) settling: FuturesUnordered<Abortable<BoxFuture<'static, u64>>>,
+    pub(super) stage: Stage,
     error: Option<ConsumeError>,
 }
 
-struct Known {
-    delivery: Delivery,
-    lane: usize,
-}
-
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
+pub(super) enum Stage {
     Open,
     /// Nothing is fetched any more; handlers may run until then.
     Draining(Instant),
@@ -68,10 +67,17 @@ enum Stage {
     Cancelled(Instant),
 }
 
+/// Whether a turn has asked the source for messages.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Turn {
+    Quiet,
+    Pulled,
+}
+
 /// A handler at work.
-struct Running<R> {
-    sequence: u64,
-    handle: JoinHandle<R>,
+pub(super) struct Running<R> {
+    pub(super) sequence: u64,
+    pub(super) handle: JoinHandle<R>,
 }
 
 impl<R> Future for Running<R> {
@@ -93,11 +99,13 @@ pub(super) async fn consume<P: Handlers>(consumer: Consumer<P>) -> Result<Summar
         lanes: opened.lanes.into_iter().map(Lane::new).collect(),
         events: opened.events,
         most_per_pull: opened.most_per_pull,
+        ack_wait: opened.ack_wait,
         next_lane: 0,
         held: Vec::new(),
+        others: Others::default(),
         admission: None,
         waiting: VecDeque::new(),
-        known: HashMap::new(),
+        known: Table::default(),
         running: FuturesUnordered::new(),
         settling: FuturesUnordered::new(),
         stage: Stage::Open,
@@ -112,23 +120,37 @@ impl<P: Handlers> Loop<P> {
         let mut beats = self.beats();
         let mut stop = self.consumer.stop.subscribe();
         while !self.is_over() {
-            self.turn();
+            if self.turn() == Turn::Pulled {
+                // The lanes send their pulls before the answers are sent, so that the server has them first.
+                yield_now().await;
+            }
             tokio::select! {
                 biased;
                 _ = stop.wait_for(|stop| *stop), if self.stage == Stage::Open => self.stop(),
                 () = at(self.deadline()) => self.deadline_is_over(),
                 _ = beats.tick() => self.beat(),
-                permits = ready(&mut self.admission) => self.admitted(permits),
                 event = self.events.recv(), if !self.is_closed() => self.heard(event),
                 Some((sequence, outcome)) = self.running.next() => self.ended(sequence, outcome),
-                Some((sequence, fate)) = self.settling.next() => self.settled(sequence, fate),
+                permits = ready(&mut self.admission) => self.admitted(permits),
+                Some(settled) = self.settling.next() => self.settled(settled),
             }
+            self.catch_up();
         }
         self.summary()
     }
 
+    /// Handles all that is ready, so that places that became free at the same time are in one pull.
+    fn catch_up(&mut self) {
+        while let Ok(event) = self.events.try_recv() {
+            self.heard(Some(event));
+        }
+        while let Some(Some((sequence, outcome))) = self.running.next().now_or_never() {
+            self.ended(sequence, outcome);
+        }
+    }
+
     fn beats(&self) -> Interval {
-        let mut beats = interval(self.consumer.settings.ack_wait / 3);
+        let mut beats = interval(self.ack_wait / 3);
         beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
         beats
     }
@@ -148,7 +170,8 @@ impl<P: Handlers> Loop<P> {
 
     fn summary(self) -> Result<Summary, ConsumeError> {
         let counters = &self.consumer.counters;
-        counters.unconfirmed.fetch_add(self.settling.len() as u64, Relaxed);
+        counters.unconfirmed.fetch_add(self.known.answered() as u64, Relaxed);
+        counters.settling.store(0, Relaxed);
         let left = self.running.len();
         match self.error {
             Some(error) => Err(error),
@@ -156,182 +179,64 @@ impl<P: Handlers> Loop<P> {
         }
     }
 
-    /// Starts, asks and admits what can be. While the consumer stops, it gives back what has not started.
-    fn turn(&mut self) {
+    /// Starts, asks and admits what can be.
+    fn turn(&mut self) -> Turn {
         if self.stage != Stage::Open {
-            while let Some(sequence) = self.waiting.pop_front() {
-                self.settle(sequence, Fate::Returned, Settle::Again(Duration::ZERO));
-            }
-            return;
+            self.drain();
+            return Turn::Quiet;
         }
         while !self.held.is_empty()
             && let Some(sequence) = self.waiting.pop_front()
         {
             self.start(sequence);
         }
-        self.pull();
-        let wanted = self.wanted();
-        if self.admission.is_none() && wanted > 0 {
-            self.admission = Some(Box::pin(self.consumer.pool.admit(wanted)));
-        }
+        self.admit();
+        self.pull()
     }
 
-    /// Asks idle lanes for the messages that there is room for.
-    fn pull(&mut self) {
-        let asked: usize = self.lanes.iter().map(Lane::asked).sum();
-        let room = self.held.len() + self.consumer.settings.ahead;
-        let mut wanted = room.saturating_sub(asked + self.waiting.len());
-        for _ in 0..self.lanes.len() {
-            if wanted == 0 {
-                return;
-            }
-            let number = self.next_lane;
-            self.next_lane = (number + 1) % self.lanes.len();
-            if self.is_idle(&self.lanes[number]) {
-                let asked = wanted.min(self.most_per_pull);
-                wanted -= asked;
-                let lane = &mut self.lanes[number];
-                lane.state = LaneState::Pulling(asked);
-                count(&self.consumer.counters.pulls);
-                if let Some(pulls) = &lane.pulls {
-                    // If the lane is gone, it has said why.
-                    pulls.send(asked).ok();
-                }
+    /// Gives back what has not started. It costs a message an attempt, because the source counts deliveries. So a message on its
+    /// last attempt is handled instead.
+    fn drain(&mut self) {
+        let waiting = std::mem::take(&mut self.waiting);
+        for sequence in waiting {
+            let is_last = matches!(self.stage, Stage::Draining(_)) && self.is_last(sequence);
+            match is_last {
+                false => self.settle(sequence, Fate::Returned, Settle::Again(Duration::ZERO)),
+                true if self.held.is_empty() => self.waiting.push_back(sequence),
+                true => self.start(sequence),
             }
         }
-    }
-
-    /// Whether the lane could use a pull. A partition that has a message here delivers no other.
-    fn is_idle(&self, lane: &Lane) -> bool {
-        lane.state == LaneState::Idle && (self.most_per_pull > 1 || lane.known == 0)
-    }
-
-    /// The number of places to ask the pool for.
-    fn wanted(&self) -> usize {
-        let settings = &self.consumer.settings;
-        let places = self.consumer.pool.control().capacity().min(settings.most);
-        let free = places.saturating_sub(self.running.len() + self.held.len());
-        let idle = self.lanes.iter().filter(|lane| self.is_idle(lane)).count();
-        let usable = idle.saturating_mul(self.most_per_pull).saturating_add(self.waiting.len());
-        free.min(usable)
-    }
-
-    fn admitted(&mut self, permits: Permits<P>) {
-        self.admission = None;
-        match permits {
-            Ok(permits) => self.held.extend(permits),
-            // Others wait for places as well. It is asked again in a moment.
-            Err(Refused::Full) => {
-                self.admission = Some(Box::pin(async {
-                    sleep(Duration::from_millis(20)).await;
-                    Ok(Vec::new())
-                }));
-            }
-            Err(reason) => self.fail(ConsumeError::Pool(reason)),
+        if !self.waiting.is_empty() && self.admission.is_none() {
+            self.admission = Some(Box::pin(self.consumer.pool.admit(self.waiting.len())));
+        } else if self.waiting.is_empty() && self.is_closed() {
+            self.admission = None;
+            self.held.clear();
         }
     }
 
     fn heard(&mut self, event: Option<(usize, Event)>) {
         let Some((number, event)) = event else {
             self.lanes.iter_mut().for_each(|lane| lane.state = LaneState::Closed);
-            return self.fail(ConsumeError::Disconnected);
+            return self.broken(0, ConsumeError::Disconnected);
         };
         match event {
-            Event::Message(delivery) => self.arrived(number, delivery),
+            Event::Message(delivery) => {
+                self.lanes[number].received();
+                self.arrived(number, delivery);
+            }
+            Event::Late(delivery) => self.arrived(number, delivery),
             Event::Ended => {
                 let unused = self.lanes[number].asked();
                 self.lanes[number].state = LaneState::Idle;
                 // They go back to the pool, so that its other submitters have their turn.
                 self.held.truncate(self.held.len().saturating_sub(unused));
             }
-            Event::Failed(error) => self.fail(error),
+            Event::Failed(error) => self.broken(number, error),
             Event::Closed => self.lanes[number].state = LaneState::Closed,
         }
     }
 
-    fn arrived(&mut self, number: usize, delivery: Delivery) {
-        let counters = &self.consumer.counters;
-        count(&counters.delivered);
-        if delivery.message.attempt > 1 {
-            count(&counters.redelivered);
-        }
-        let lane = &mut self.lanes[number];
-        if let LaneState::Pulling(asked) = lane.state {
-            lane.state = LaneState::Pulling(asked.saturating_sub(1));
-        }
-        let sequence = delivery.message.sequence;
-        if let Some(known) = self.known.get_mut(&sequence) {
-            count(&counters.repeated);
-            known.delivery.token = delivery.token;
-            known.delivery.message.attempt = delivery.message.attempt;
-            return;
-        }
-        lane.known += 1;
-        self.known.insert(sequence, Known { delivery, lane: number });
-        self.waiting.push_back(sequence);
-    }
-
-    /// Calls the handler with a message, in a place that is held.
-    fn start(&mut self, sequence: u64) {
-        let Some(known) = self.known.get(&sequence) else { return };
-        let Consumer { decode, settings, .. } = &self.consumer;
-        match argument(&known.delivery.message, decode, settings) {
-            Ok(argument) => {
-                let Some(permit) = self.held.pop() else {
-                    return self.waiting.push_front(sequence);
-                };
-                let handle = P::start(permit, argument);
-                self.running.push(Running { sequence, handle });
-                self.consumer.counters.running.store(self.running.len() as u64, Relaxed);
-            }
-            Err(letter) => self.settle(sequence, Fate::Dead, Settle::Bury(Box::new(letter))),
-        }
-    }
-
-    fn ended(&mut self, sequence: u64, outcome: Result<P::Answer, JoinError>) {
-        self.consumer.counters.running.store(self.running.len() as u64, Relaxed);
-        if let Some(known) = self.known.get(&sequence) {
-            let (fate, settle) = judge(&known.delivery.message, outcome, &self.consumer.settings);
-            self.settle(sequence, fate, settle);
-        }
-    }
-
-    fn settle(&mut self, sequence: u64, fate: Fate, answer: Settle) {
-        if let Some(known) = self.known.get(&sequence) {
-            let settled =
-                settle(self.consumer.source.clone(), known.delivery.token.clone(), answer);
-            self.settling.push(Box::pin(async move {
-                settled.await;
-                (sequence, fate)
-            }));
-        }
-    }
-
-    fn settled(&mut self, sequence: u64, fate: Fate) {
-        if let Some(known) = self.known.remove(&sequence) {
-            self.lanes[known.lane].known -= 1;
-        }
-        let counters = &self.consumer.counters;
-        count(match fate {
-            Fate::Done => &counters.done,
-            Fate::Retried => &counters.retried,
-            Fate::Dead => &counters.dead,
-            Fate::Returned => &counters.returned,
-        });
-    }
-
-    /// Tells the source that every known message is worked on. It has its own task, because it waits while there is no
-    /// connection.
-    fn beat(&self) {
-        let tokens: Vec<Token> =
-            self.known.values().map(|known| known.delivery.token.clone()).collect();
-        if !tokens.is_empty() {
-            let (source, settings) = (self.consumer.source.clone(), self.consumer.settings.clone());
-            drop(tokio::spawn(async move { source.beat(tokens, &settings).await }));
-        }
-    }
-
-    fn fail(&mut self, error: ConsumeError) {
+    pub(super) fn fail(&mut self, error: ConsumeError) {
         self.error.get_or_insert(error);
         self.stop();
     }
@@ -340,7 +245,6 @@ impl<P: Handlers> Loop<P> {
         if self.stage == Stage::Open {
             self.stage = Stage::Draining(Instant::now() + self.consumer.settings.grace);
             self.admission = None;
-            self.held.clear();
             for lane in &mut self.lanes {
                 lane.pulls = None;
             }

@@ -1,6 +1,7 @@
 //! What becomes of a message.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::time::Duration;
 
 use formic::JoinError;
@@ -9,7 +10,7 @@ use super::{Decode, Settings};
 use crate::dead::Letter;
 use crate::message::Message;
 use crate::source::{Settle, Source, Token};
-use crate::verdict::{Answer, Verdict};
+use crate::verdict::{Answer, LONGEST, Verdict};
 
 /// How a message left the consumer, for the figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +20,13 @@ pub(super) enum Fate {
     Dead,
     /// It had not started, or was cancelled.
     Returned,
+}
+
+impl Fate {
+    /// Whether the source delivers the message again.
+    pub(super) fn is_again(self) -> bool {
+        matches!(self, Fate::Retried | Fate::Returned)
+    }
 }
 
 /// The longest time between two tries to have an answer confirmed.
@@ -48,7 +56,7 @@ pub(super) fn judge<R: Answer>(
     settings: &Settings,
 ) -> (Fate, Settle) {
     let (verdict, panicked_at) = match outcome {
-        Ok(answer) => (answer.verdict(), None),
+        Ok(answer) => (verdict(answer), None),
         Err(JoinError::Panicked(panic)) => {
             let line = panic.panicked_at().map(ToString::to_string);
             (Verdict::Retry(format!("the handler panicked: {}", panic.message())), line)
@@ -62,15 +70,23 @@ pub(super) fn judge<R: Answer>(
         Verdict::Retry(_) if !is_last => {
             (Fate::Retried, Settle::Again(settings.backoff.delay(message.attempt)))
         }
-        Verdict::RetryAfter(_, delay) if !is_last => (Fate::Retried, Settle::Again(delay)),
+        Verdict::RetryAfter(_, delay) if !is_last => {
+            (Fate::Retried, Settle::Again(delay.min(LONGEST)))
+        }
         Verdict::Retry(reason) | Verdict::RetryAfter(reason, _) | Verdict::Dead(reason) => {
             (Fate::Dead, Settle::Bury(Box::new(Letter::new(message, &reason, panicked_at))))
         }
     }
 }
 
+/// What the answer says. Its methods are a user's, and may panic.
+fn verdict<R: Answer>(answer: R) -> Verdict {
+    let verdict = catch_unwind(AssertUnwindSafe(|| answer.verdict()));
+    verdict.unwrap_or_else(|_| Verdict::Retry("the answer of the handler panicked".to_owned()))
+}
+
 /// Answers until the source has confirmed it.
-pub(super) async fn settle(source: Source, token: Token, settle: Settle) {
+pub(super) async fn settle(source: Source, token: Token, settle: Arc<Settle>) {
     let mut pause = Duration::from_millis(50);
     while source.settle(token.clone(), &settle).await.is_err() {
         tokio::time::sleep(pause).await;

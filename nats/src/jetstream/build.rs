@@ -129,7 +129,11 @@ impl JetStreamBuilder {
         let jobs = self.jobs(client.is_server_compatible(2, 12, 0));
         let jobs = context.get_or_create_stream(jobs).await.map_err(failed)?;
         // A stream that was there may have been made without it.
-        let can_delay = jobs.cached_info().config.allow_message_schedules;
+        let config = &jobs.cached_info().config;
+        let can_delay = config.allow_message_schedules;
+        if let Some(made) = partitions_of(&stream, &config.subjects).filter(|n| *n != partitions) {
+            return Err(ConnectError::Partitions { stream: made, asked: partitions });
+        }
         let shared = Shared { context, client, io, stream, partitions, can_delay };
         let source = JetStream { shared: Arc::new(shared) };
         for config in [self.dead(&source), self.lost(&source)] {
@@ -143,7 +147,11 @@ impl JetStreamBuilder {
         let name = &self.stream;
         let has_limit = self.max_messages >= 0 || self.max_bytes >= 0;
         let can_delay = server_can_delay && !has_limit;
-        let mut subjects = vec![format!("{name}.job"), format!("{name}.job.*")];
+        // One by one, so that another process can tell how many partitions there are.
+        let mut subjects: Vec<String> = match self.partitions {
+            0 => vec![format!("{name}.job")],
+            partitions => (0..partitions).map(|number| format!("{name}.job.{number}")).collect(),
+        };
         if can_delay {
             subjects.push(format!("{name}.later.*"));
         }
@@ -182,4 +190,17 @@ impl JetStreamBuilder {
             ..Config::default()
         }
     }
+}
+
+/// The number of partitions that a stream was made with, by its subjects. None if it was made by other means.
+fn partitions_of(stream: &str, subjects: &[String]) -> Option<usize> {
+    let jobs = format!("{stream}.job");
+    if subjects.contains(&jobs) {
+        return Some(0);
+    }
+    let number = |subject: &String| -> Option<usize> {
+        subject.strip_prefix(&jobs)?.strip_prefix('.')?.parse().ok()
+    };
+    let partitions = subjects.iter().filter_map(number).count();
+    (partitions > 0).then_some(partitions)
 }

@@ -1,27 +1,25 @@
 //! A lane: one subscription, and one pull of it at a time.
 //!
 //! A pull is lost when its server goes down, so it has a short expiry, the server sends heartbeats while it is open,
-//! and two that are missing mean that it is asked again.
+//! and two that are missing mean that it is asked again. The server may have the old one still. So the new pull has a new
+//! subscription, and the old one ends: the server drops a pull that no subscription is there for.
 
 use std::time::Duration;
 
 use async_nats::jetstream::context::ConsumerInfoErrorKind;
-use async_nats::{Message as Raw, StatusCode, Subscriber};
-use futures_util::StreamExt;
+use async_nats::{Message as Raw, StatusCode};
 use serde::Serialize;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use tokio::time::{sleep, timeout};
 
 use super::JetStream;
+use super::inbox::Inbox;
 use super::settle::delivery;
 use crate::error::ConsumeError;
-use crate::source::Event;
+use crate::source::{Delivery, Event};
 
 /// How long a lane waits after a pull that the server refused.
 const PAUSE: Duration = Duration::from_millis(100);
-
-/// How long a lane waits for the last messages when it closes.
-const LAST_MESSAGES: Duration = Duration::from_secs(1);
 
 pub(super) struct Lane {
     pub(super) source: JetStream,
@@ -29,10 +27,11 @@ pub(super) struct Lane {
     pub(super) consumer: String,
     pub(super) expiry: Duration,
     pub(super) events: UnboundedSender<(usize, Event)>,
-    pub(super) inbox: String,
-    pub(super) messages: Subscriber,
+    pub(super) inbox: Inbox,
     /// The number of the pull, which ends the subject that the server answers to.
     pub(super) pull: u64,
+    /// The messages that the pull still asks for.
+    pub(super) left: usize,
 }
 
 #[derive(Serialize)]
@@ -72,43 +71,68 @@ impl Lane {
                         End::Closed => break,
                     }
                 }
-                // A message that a lost pull had asked for.
-                Some(message) = self.messages.next() => self.pass_on(message),
+                // A message that comes after the end of its pull.
+                Some(message) = self.inbox.next() => self.pass_on(message, Event::Late),
             }
         }
-        self.close().await;
+        let (number, events) = (self.number, self.events);
+        let pass_on = |message| {
+            if let Some(delivery) = delivery(message) {
+                drop(events.send((number, Event::Message(delivery))));
+            }
+        };
+        self.inbox.end(self.left, pass_on).await;
+        drop(events.send((number, Event::Closed)));
     }
 
     async fn pull(&mut self, count: usize, asked: &mut UnboundedReceiver<usize>) -> End {
         let heartbeat = self.heartbeat();
         let patience = heartbeat.map_or(self.expiry + Duration::from_secs(1), |beat| 2 * beat);
         self.pull += 1;
-        let reply = format!("{}.{}", self.inbox, self.pull);
+        let reply = self.inbox.subject(self.pull);
+        self.left = count;
         self.request(count, heartbeat, &reply).await;
-        let mut left = count;
-        while left > 0 {
+        while self.left > 0 {
             let message = tokio::select! {
                 biased;
                 _ = asked.recv() => return End::Closed,
-                message = timeout(patience, self.messages.next()) => message,
+                message = timeout(patience, self.inbox.next()) => message,
             };
             let status = match message {
-                Err(_) => Status::Refused,
+                Err(_) => self.give_up().await,
                 Ok(None) => Status::Failed(ConsumeError::Disconnected),
                 Ok(Some(message)) => {
                     let status = self.status(&message, &reply);
                     if matches!(status, Status::Message) {
-                        left -= 1;
-                        self.pass_on(message);
+                        self.left -= 1;
+                        self.pass_on(message, Event::Message);
                     }
                     status
                 }
             };
             if let Some(end) = self.react(status, asked).await {
+                if matches!(end, End::Over) {
+                    self.left = 0;
+                }
                 return end;
             }
         }
         End::Over
+    }
+
+    /// Gives up a pull that no sign of life comes of.
+    async fn give_up(&mut self) -> Status {
+        let Ok(inbox) = Inbox::new(&self.source.shared.client).await else {
+            return Status::Failed(ConsumeError::Disconnected);
+        };
+        let old = std::mem::replace(&mut self.inbox, inbox);
+        let (number, events, left) = (self.number, self.events.clone(), self.left);
+        drop(tokio::spawn(old.end(left, move |message| {
+            if let Some(delivery) = delivery(message) {
+                drop(events.send((number, Event::Late(delivery))));
+            }
+        })));
+        Status::Refused
     }
 
     /// Whether the pull has ended. A lane that failed waits to be closed.
@@ -177,23 +201,10 @@ impl Lane {
         }
     }
 
-    fn pass_on(&self, message: Raw) {
+    fn pass_on(&self, message: Raw, event: fn(Delivery) -> Event) {
         if let Some(delivery) = delivery(message) {
-            self.report(Event::Message(delivery));
+            self.report(event(delivery));
         }
-    }
-
-    /// Ends the subscription, and passes on what the server had sent already.
-    async fn close(mut self) {
-        let rest = async {
-            if self.messages.drain().await.is_ok() {
-                while let Some(message) = self.messages.next().await {
-                    self.pass_on(message);
-                }
-            }
-        };
-        drop(timeout(LAST_MESSAGES, rest).await);
-        self.report(Event::Closed);
     }
 
     fn report(&self, event: Event) {

@@ -5,7 +5,7 @@ use async_nats::jetstream::stream::{LastRawMessageErrorKind, Stream};
 
 use super::JetStream;
 use super::publish::confirmed;
-use crate::dead::{DeadLetter, SUBJECT};
+use crate::dead::{DeadLetter, SUBJECT, nanoseconds};
 use crate::error::AskError;
 use crate::message::ID;
 
@@ -32,6 +32,7 @@ impl JetStream {
                     headers: message.headers,
                     payload: message.payload,
                     sequence,
+                    stored: message.time.into(),
                 }),
                 // It was replayed or deleted.
                 Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => {}
@@ -49,7 +50,8 @@ impl JetStream {
     async fn replay(&self, letter: &DeadLetter) -> Result<(), AskError> {
         let mut headers: HeaderMap = letter.old_headers();
         // Not the id that the job had, which the server may remember and refuse.
-        headers.insert(ID, format!("replay-{}-{}", self.stream(), letter.sequence));
+        let (sequence, time) = (letter.sequence, nanoseconds(letter.stored));
+        headers.insert(ID, format!("replay-{}-{sequence}-{time}", self.stream()));
         let subject = letter.header(SUBJECT).map_or_else(|| self.job_subject(None), str::to_owned);
         let sent = self.send_to(subject, headers, letter.payload.clone()).await;
         confirmed(sent.map_err(AskError::Publish)?).await.map_err(AskError::Publish)?;

@@ -3,6 +3,7 @@
 mod build; // settings, connection, streams
 mod publish; // jobs into the stream
 mod lane; // pulls
+mod inbox; // their subscription
 mod open; // consumers on the server
 mod settle; // answers, beats and dead letters
 mod letters; // dead letters
@@ -97,7 +98,7 @@ impl JetStream {
         let source = self.clone();
         async move {
             let io = source.io().clone();
-            io.run(async move {
+            io.watch(async move {
                 while source.messages_in(source.stream()).await.is_none_or(|messages| messages > 0)
                 {
                     tokio::time::sleep(Duration::from_millis(200)).await;

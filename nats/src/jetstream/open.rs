@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use async_nats::jetstream::consumer::AckPolicy;
 use async_nats::jetstream::consumer::pull::Config;
+use async_nats::jetstream::consumer::{AckPolicy, PullConsumer};
 use tokio::sync::mpsc::unbounded_channel;
 
 use super::JetStream;
+use super::inbox::Inbox;
 use super::lane::Lane;
 use super::sweep::Sweeper;
 use crate::consumer::Settings;
@@ -27,9 +28,10 @@ impl JetStream {
     ) -> Result<Opened, ConsumeError> {
         let partitions = self.shared.partitions;
         let names = self.consumer_names(&settings.name);
+        let mut ack_wait = settings.ack_wait;
         for (number, name) in names.iter().enumerate() {
             let partition = (partitions > 0).then_some(number);
-            self.create(name, partition, settings).await?;
+            ack_wait = ack_wait.min(self.create(name, partition, settings).await?);
         }
         let expiry = if partitions > places { TURN } else { settings.expiry };
         let (sender, events) = unbounded_channel();
@@ -37,40 +39,40 @@ impl JetStream {
         // Each partition has a lane; otherwise the lanes share the consumer.
         for number in 0..if partitions > 0 { partitions } else { LANES } {
             let (pulls, asked) = unbounded_channel();
-            let inbox = self.shared.client.new_inbox();
-            let messages = self.shared.client.subscribe(format!("{inbox}.*")).await;
+            let inbox = Inbox::new(&self.shared.client).await;
             let lane = Lane {
                 source: self.clone(),
                 number,
                 consumer: names[number % names.len()].clone(),
                 expiry,
                 events: sender.clone(),
-                inbox,
-                messages: messages.map_err(|_| ConsumeError::Disconnected)?,
+                inbox: inbox.map_err(|_| ConsumeError::Disconnected)?,
                 pull: 0,
+                left: 0,
             };
             drop(tokio::spawn(lane.run(asked)));
             lanes.push(pulls);
         }
-        let sweeper = Sweeper::start(self, counters).await?;
+        let sweeper = Some(Sweeper::start(self, &settings.name, counters).await?);
         let most_per_pull = if partitions > 0 { 1 } else { usize::MAX };
-        Ok(Opened { lanes, events, most_per_pull, sweeper: Some(sweeper) })
+        Ok(Opened { lanes, events, most_per_pull, ack_wait, sweeper })
     }
 
     /// The consumers on the server: one, or one for each partition.
-    fn consumer_names(&self, name: &str) -> Vec<String> {
+    pub(super) fn consumer_names(&self, name: &str) -> Vec<String> {
         match self.shared.partitions {
             0 => vec![name.to_owned()],
             partitions => (0..partitions).map(|number| format!("{name}-{number}")).collect(),
         }
     }
 
+    /// Makes a consumer, or has it as it is said here, and returns the time that it waits for signs of life.
     async fn create(
         &self,
         name: &str,
         partition: Option<usize>,
         settings: &Settings,
-    ) -> Result<(), ConsumeError> {
+    ) -> Result<Duration, ConsumeError> {
         let config = Config {
             durable_name: Some(name.to_owned()),
             ack_policy: AckPolicy::Explicit,
@@ -83,7 +85,11 @@ impl JetStream {
             ..Config::default()
         };
         let made = self.shared.context.create_consumer_on_stream(config, self.stream()).await;
-        made.map(drop).map_err(|error| ConsumeError::Setup(error.to_string()))
+        let made: PullConsumer = made.map_err(|error| ConsumeError::Setup(error.to_string()))?;
+        let config = &made.cached_info().config;
+        // A server that has a list of back-offs waits for the first of them instead.
+        let first = config.backoff.first().copied().unwrap_or(config.ack_wait);
+        Ok(first.min(config.ack_wait))
     }
 
     pub(crate) async fn lag(&self, name: &str) -> Result<Lag, AskError> {

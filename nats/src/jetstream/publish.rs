@@ -11,7 +11,7 @@ use async_nats::jetstream::{self, ErrorCode};
 use std::error::Error;
 
 use super::JetStream;
-use crate::dead::rfc3339;
+use crate::dead::{rfc3339, wire_len};
 use crate::error::PublishError;
 use crate::job::{Job, partition};
 use crate::jobs::Published;
@@ -65,11 +65,12 @@ impl JetStream {
     }
 
     async fn send(&self, job: &Job) -> Result<PublishAckFuture, PublishError> {
-        let max = self.shared.client.max_payload().saturating_sub(HEADERS);
-        if job.payload.len() > max {
-            return Err(PublishError::TooLarge { size: job.payload.len(), max });
-        }
         let mut headers = job.header_map()?;
+        let max = self.shared.client.max_payload().saturating_sub(HEADERS);
+        let size = job.payload.len() + wire_len(&headers);
+        if size > max {
+            return Err(PublishError::TooLarge { size, max });
+        }
         let mut subject = self.job_subject(self.partition_of(job)?);
         if let Some(delay) = job.delay {
             if !self.shared.can_delay {

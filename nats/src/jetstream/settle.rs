@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use super::JetStream;
 use super::publish::confirmed;
-use crate::dead::Letter;
+use crate::dead::{Letter, nanoseconds};
 use crate::message::{ID, Message};
 use crate::source::{Delivery, Settle, Token, Unconfirmed};
 
@@ -19,13 +19,11 @@ impl JetStream {
     pub(crate) async fn settle(&self, reply: Subject, settle: &Settle) -> Result<(), Unconfirmed> {
         let answer = match settle {
             Settle::Done => Bytes::from_static(b"+ACK"),
-            Settle::Again(delay) => {
-                format!("-NAK {{\"delay\": {}}}", delay.as_nanos().max(1)).into()
-            }
-            Settle::Bury(letter) => {
-                self.bury(letter).await?;
-                Bytes::from_static(b"+TERM")
-            }
+            // Without a delay the server has it for the next pull, and needs no timer for that.
+            Settle::Again(Duration::ZERO) => Bytes::from_static(b"-NAK"),
+            Settle::Again(delay) => format!("-NAK {{\"delay\": {}}}", delay.as_nanos()).into(),
+            Settle::Bury(letter) => return self.bury(letter).await,
+            Settle::Buried => Bytes::from_static(b"+TERM"),
         };
         let request = Request::new().payload(answer).timeout(Some(CONFIRMATION));
         match self.shared.client.send_request(reply, request).await {
@@ -34,11 +32,15 @@ impl JetStream {
         }
     }
 
-    /// Publishes a dead letter. Its id is that of the message, so that it is stored once.
+    /// Publishes a dead letter. Its id is that of the message, so that it is stored once. The time is a part of it, because the
+    /// numbers of a stream that is made again start again.
     pub(super) async fn bury(&self, letter: &Letter) -> Result<(), Unconfirmed> {
-        let mut headers = letter.headers.clone();
-        headers.insert(ID, format!("dead-{}-{}", self.stream(), letter.sequence));
-        let sent = self.send_to(self.dead_subject(), headers, letter.payload.clone()).await;
+        let mut letter = letter.clone();
+        let (sequence, time) = (letter.sequence, nanoseconds(letter.published));
+        let id = format!("dead-{}-{sequence}-{time}", self.stream());
+        letter.cut_to(self.shared.client.max_payload().saturating_sub(ID.len() + id.len() + 4));
+        letter.headers.insert(ID, id);
+        let sent = self.send_to(self.dead_subject(), letter.headers, letter.payload).await;
         let sent = sent.map_err(|_| Unconfirmed)?;
         confirmed(sent).await.map(drop).map_err(|_| Unconfirmed)
     }

@@ -14,7 +14,7 @@ use tokio::sync::mpsc::unbounded_channel;
 
 use self::store::Store;
 use crate::consumer::Settings;
-use crate::dead::{Dead, DeadLetter};
+use crate::dead::{Dead, DeadLetter, wire_len};
 use crate::error::PublishError;
 use crate::job::Job;
 use crate::jobs::{Jobs, Published};
@@ -92,7 +92,7 @@ impl MemoryBuilder {
         self
     }
 
-    /// The size of the largest payload, in bytes; a larger one is refused with [`PublishError::TooLarge`]. One mebibyte unless
+    /// The size of the largest job, its payload and headers, in bytes; a larger one is refused with [`PublishError::TooLarge`]. One mebibyte unless
     /// set.
     pub fn max_payload(mut self, bytes: usize) -> Self {
         self.max_payload = bytes;
@@ -177,19 +177,20 @@ impl Memory {
             drop(tokio::spawn(lane.run(asked, settings.ack_wait, settings.expiry)));
             pulls
         });
-        Opened { lanes: lanes.collect(), events, most_per_pull: usize::MAX, sweeper: None }
+        let (lanes, ack_wait) = (lanes.collect(), settings.ack_wait);
+        Opened { lanes, events, most_per_pull: usize::MAX, ack_wait, sweeper: None }
     }
 
     pub(crate) fn publish(&self, job: &Job) -> Result<Published, PublishError> {
         let limits = &self.shared.limits;
-        if job.payload.len() > limits.max_payload {
-            let (size, max) = (job.payload.len(), limits.max_payload);
+        let headers = job.header_map()?;
+        let (size, max) = (job.payload.len() + wire_len(&headers), limits.max_payload);
+        if size > max {
             return Err(PublishError::TooLarge { size, max });
         }
         if job.key_of().is_some() && limits.partitions == 0 {
             return Err(PublishError::NoPartitions);
         }
-        let headers = job.header_map()?;
         let published = self.store().publish(job, headers, limits.max_messages, Instant::now())?;
         self.shared.changed.notify_waiters();
         Ok(published)
@@ -201,6 +202,7 @@ impl Memory {
             Settle::Done => self.store().remove(sequence),
             Settle::Again(delay) => self.store().again(sequence, now + *delay),
             Settle::Bury(letter) => self.store().bury(letter),
+            Settle::Buried => {} // It went with its burial.
         }
         self.shared.changed.notify_waiters();
     }

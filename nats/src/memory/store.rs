@@ -210,7 +210,8 @@ impl Store {
             self.remove(letter.sequence);
             let (headers, payload) = (letter.headers.clone(), letter.payload.clone());
             let sequence = letter.sequence;
-            self.dead.insert(sequence, DeadLetter { headers, payload, sequence });
+            let stored = SystemTime::now();
+            self.dead.insert(sequence, DeadLetter { headers, payload, sequence, stored });
         }
     }
 

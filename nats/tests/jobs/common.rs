@@ -11,6 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use formic::FnPool;
+use formic_nats::async_nats::{self, jetstream};
 use formic_nats::{Backoff, Consumer, Handlers, JetStream, JetStreamBuilder, Source};
 
 /// The longest that a test waits for something that is bound to happen.
@@ -84,7 +85,20 @@ impl Server {
     }
 
     pub(crate) fn url(&self) -> String {
-        format!("nats://127.0.0.1:{}", self.port)
+        format!("nats://{}", self.address())
+    }
+
+    pub(crate) fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    /// A client of its own, for what formic-nats does not do.
+    pub(crate) async fn client(&self) -> async_nats::Client {
+        async_nats::connect(self.url()).await.unwrap()
+    }
+
+    pub(crate) async fn context(&self) -> jetstream::Context {
+        jetstream::new(self.client().await)
     }
 
     pub(crate) async fn stream(&self, name: &str) -> JetStream {

@@ -51,6 +51,9 @@ on_both!(
     the_last_panic_makes_a_dead_letter_that_can_be_replayed,
     a_payload_that_does_not_decode_is_dead_at_once,
     a_hopeless_message_is_dead_at_once,
+    a_decoder_that_panics_makes_a_dead_letter,
+    an_answer_that_panics_costs_one_message,
+    the_longest_delays_are_accepted,
     an_id_is_stored_once,
     a_long_handler_runs_once,
     a_handler_that_blocks_its_runtime_runs_once,
@@ -158,6 +161,55 @@ async fn a_hopeless_message_is_dead_at_once(source: Source, _ordered: Source) {
     let stats = consumer.run_until(empty(source.clone())).await.unwrap().stats;
     assert_eq!((stats.delivered, stats.dead), (1, 1));
     assert_eq!(Dead::new(&source).list(1).await.unwrap()[0].reason(), "no such account");
+}
+
+async fn a_decoder_that_panics_makes_a_dead_letter(source: Source, _ordered: Source) {
+    Jobs::new(&source).send(&1).await.unwrap();
+    Jobs::new(&source).send(&2).await.unwrap();
+    let decode = |message: &Message| -> Result<u64, String> {
+        assert_eq!(message.payload(), b"2", "the decoder is broken");
+        Ok(2)
+    };
+    let consumer = quick(Consumer::with_decoder(FnPool::new(1, |_: u64| ()), &source, decode));
+    let stats = consumer.run_until(empty(source.clone())).await.unwrap().stats;
+    assert_eq!((stats.done, stats.dead, stats.retried), (1, 1, 0));
+    let letter = Dead::new(&source).list(1).await.unwrap().remove(0);
+    assert_eq!(letter.reason(), "the payload does not decode: the decoder panicked");
+}
+
+/// An error that cannot be shown.
+struct Broken;
+
+impl std::fmt::Display for Broken {
+    fn fmt(&self, _: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        panic!("it cannot be shown")
+    }
+}
+
+async fn an_answer_that_panics_costs_one_message(source: Source, _ordered: Source) {
+    Jobs::new(&source).send(&1).await.unwrap();
+    Jobs::new(&source).send(&2).await.unwrap();
+    let pool = FnPool::new(1, |number: u64| if number == 1 { Err(Broken) } else { Ok(()) });
+    let consumer = quick(Consumer::new(pool, &source)).attempts(2);
+    let stats = consumer.run_until(empty(source.clone())).await.unwrap().stats;
+    assert_eq!((stats.done, stats.retried, stats.dead), (1, 1, 1));
+    let letter = Dead::new(&source).list(1).await.unwrap().remove(0);
+    assert_eq!(letter.reason(), "the answer of the handler panicked");
+}
+
+async fn the_longest_delays_are_accepted(source: Source, _ordered: Source) {
+    let jobs = Jobs::new(&source);
+    let delayed = jobs.publish(Job::new("1").after(Duration::MAX)).await;
+    assert!(matches!(delayed, Ok(_) | Err(PublishError::DelayUnsupported)), "{delayed:?}");
+    jobs.send(&2).await.unwrap();
+    let pool = FnPool::new(1, |_: u64| Verdict::RetryAfter("later".into(), Duration::MAX));
+    let consumer = quick(Consumer::new(pool, &source)).grace(Duration::MAX);
+    let monitor = consumer.monitor();
+    let run = tokio::spawn(consumer.run());
+    crate::common::until("the retry", async || monitor.stats().retried == 1).await;
+    monitor.stop();
+    assert!(run.await.unwrap().unwrap().is_clean());
+    assert_eq!((monitor.stats().delivered, monitor.stats().dead), (1, 0));
 }
 
 async fn an_id_is_stored_once(source: Source, _ordered: Source) {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use formic::FnPool;
 use formic_nats::async_nats::jetstream;
-use formic_nats::{Consumer, Dead, Job};
+use formic_nats::{Consumer, Dead, JetStream, Job};
 use futures_util::StreamExt;
 
 use crate::common::{Log, Server, Worker, quick, until, wait_for};
@@ -58,6 +58,30 @@ async fn a_server_that_is_killed_and_restarted_loses_nothing() {
     let twice = runs.values().filter(|runs| **runs > 1).count();
     println!("{twice} of 600 messages were handled twice");
     assert!(runs.values().all(|runs| *runs <= 2), "{runs:?}");
+}
+
+/// A server that was killed may have forgotten which messages it had delivered. It does not confirm their answers before it
+/// has delivered them again, so this process has to ask for them.
+#[tokio::test]
+async fn partitions_go_on_after_the_server_was_killed() {
+    const JOBS: u64 = 400;
+    let Some(mut server) = Server::start() else { return };
+    let source = server.open(JetStream::builder("jobs").partitions(4)).await;
+    let jobs = (0..JOBS).map(|number| Job::new(number.to_string()).key((number % 16).to_string()));
+    source.jobs().publish_all(jobs).await.unwrap();
+    let pool = FnPool::new(8, |_: u64| thread::sleep(Duration::from_millis(2)));
+    let consumer = quick(Consumer::new(pool, &source)).attempts(100);
+    let monitor = consumer.monitor();
+    let run = tokio::spawn(consumer.run());
+    for part in 1..=3 {
+        until("a part of the work", async || monitor.stats().done > part * JOBS / 5).await;
+        server.kill();
+        server.launch();
+    }
+    until("the end", async || monitor.lag().await.is_ok_and(|lag| lag.is_empty())).await;
+    monitor.stop();
+    let summary = run.await.unwrap().unwrap();
+    assert!(summary.is_clean(), "{summary:?}");
 }
 
 #[tokio::test]
@@ -124,17 +148,50 @@ async fn a_message_that_kills_its_process_becomes_a_dead_letter() {
     assert!(ended.contains_key("1") && ended.contains_key("2"));
 }
 
+/// The server's note about a message that it gave up may be lost. The next consumer looks for such messages when it starts.
+#[tokio::test]
+async fn a_message_whose_note_is_lost_becomes_a_dead_letter() {
+    let Some(server) = Server::start() else { return };
+    let source = server.stream("jobs").await;
+    give_up_a_message(&server, &source).await;
+    let context = server.context().await;
+    until("the note", async || {
+        let notes = context.get_stream("jobs-lost").await.unwrap();
+        notes.cached_info().state.messages == 1
+    })
+    .await;
+    context.get_stream("jobs-lost").await.unwrap().purge().await.unwrap();
+    source.jobs().send(&8).await.unwrap(); // this one is not lost
+    let consumer = quick(Consumer::new(FnPool::new(1, |_: u64| ()), &source)).attempts(1);
+    let stats = consumer.run_until(source.empty()).await.unwrap().stats;
+    assert_eq!((stats.done, stats.dead), (1, 1));
+    let letter = source.dead().list(1).await.unwrap().remove(0);
+    assert_eq!(letter.reason(), "the server delivers it no more");
+    assert_eq!(letter.payload(), b"7");
+}
+
 /// The net under that: the server gave up the message while no process was there to hear of it.
 #[tokio::test]
 async fn a_message_that_the_server_gave_up_becomes_a_dead_letter() {
     let Some(server) = Server::start() else { return };
     let source = server.stream("jobs").await;
-    let consumer = || quick(Consumer::new(FnPool::new(1, |_: u64| ()), &source)).attempts(1);
+    give_up_a_message(&server, &source).await;
+    let consumer = quick(Consumer::new(FnPool::new(1, |_: u64| ()), &source)).attempts(1);
+    let monitor = consumer.monitor();
+    consumer.run_until(source.empty()).await.unwrap();
+    assert_eq!((monitor.stats().delivered, monitor.stats().dead), (0, 1));
+    let letter = Dead::new(&source).list(1).await.unwrap().remove(0);
+    assert_eq!(letter.reason(), "none of 2 deliveries was answered");
+    assert_eq!((letter.payload(), letter.attempts()), (&b"7"[..], 2));
+}
+
+/// Publishes a message, and has the server deliver it once more than its attempts.
+async fn give_up_a_message(server: &Server, source: &JetStream) {
     // It makes the consumer on the server, whose limit is one delivery more than the attempts.
-    consumer().run_until(async {}).await.unwrap();
+    let consumer = quick(Consumer::new(FnPool::new(1, |_: u64| ()), source)).attempts(1);
+    consumer.run_until(async {}).await.unwrap();
     source.jobs().publish(Job::new("7").id("seven")).await.unwrap();
-    let client = async_nats::connect(server.url()).await.unwrap();
-    let stream = jetstream::new(client).get_stream("jobs").await.unwrap();
+    let stream = server.context().await.get_stream("jobs").await.unwrap();
     let raw: jetstream::consumer::PullConsumer = stream.get_consumer("workers").await.unwrap();
     for _ in 0..2 {
         let mut batch = raw.fetch().max_messages(1).messages().await.unwrap();
@@ -146,11 +203,6 @@ async fn a_message_that_the_server_gave_up_becomes_a_dead_letter() {
         };
         message.ack_with(jetstream::AckKind::Nak(None)).await.unwrap();
     }
-    let consumer = consumer();
-    let monitor = consumer.monitor();
-    consumer.run_until(source.empty()).await.unwrap();
-    assert_eq!((monitor.stats().delivered, monitor.stats().dead), (0, 1));
-    let letter = Dead::new(&source).list(1).await.unwrap().remove(0);
-    assert_eq!(letter.reason(), "none of 2 deliveries was answered");
-    assert_eq!((letter.payload(), letter.attempts()), (&b"7"[..], 2));
+    let pull = raw.batch().max_messages(1).expires(Duration::from_secs(1));
+    assert!(pull.messages().await.unwrap().next().await.is_none(), "there is no third delivery");
 }

@@ -5,9 +5,9 @@ use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 
 use formic::{AsyncFnPool, FnPool};
-use formic_nats::{Consumer, Memory};
+use formic_nats::{Consumer, Job, Jobs, Memory, Source};
 
-use crate::common::{Log, Server, Worker, quick, send_signal, until, wait_for};
+use crate::common::{Log, Server, Worker, empty, quick, send_signal, until, wait_for};
 
 #[tokio::test]
 async fn what_has_not_started_is_given_back_and_what_runs_is_waited_for() {
@@ -31,6 +31,77 @@ async fn what_has_not_started_is_given_back_and_what_runs_is_waited_for() {
     let summary = run.await.unwrap().unwrap();
     assert!(summary.is_clean());
     assert_eq!((summary.stats.done, source.len()), (1, 4));
+}
+
+/// To give a message back costs it an attempt, because sources count deliveries. A message that has no other attempt is
+/// handled instead.
+async fn a_last_attempt_is_not_given_back(source: Source) {
+    for number in 0..5 {
+        Jobs::new(&source).send(&number).await.unwrap();
+    }
+    let (open, door) = mpsc::channel::<()>();
+    let door = Mutex::new(door);
+    let pool = FnPool::new(1, move |_: u64| {
+        door.lock().unwrap().recv().ok();
+    });
+    let consumer = quick(Consumer::new(pool, &source)).attempts(1).ahead(10);
+    let monitor = consumer.monitor();
+    let run = tokio::spawn(consumer.run());
+    until("all of them", async || monitor.stats().delivered == 5).await;
+    monitor.stop();
+    drop(open);
+    let summary = run.await.unwrap().unwrap();
+    assert!(summary.is_clean());
+    assert_eq!((summary.stats.done, summary.stats.returned, summary.stats.dead), (5, 0, 0));
+    empty(source).await;
+}
+
+#[tokio::test]
+async fn a_last_attempt_is_not_given_back_to_memory() {
+    a_last_attempt_is_not_given_back(Memory::new().into()).await;
+}
+
+#[tokio::test]
+async fn a_last_attempt_is_not_given_back_to_a_server() {
+    let Some(server) = Server::start() else { return };
+    a_last_attempt_is_not_given_back(server.stream("jobs").await.into()).await;
+}
+
+/// Consumers that stop in the middle of their pulls. A message that the server had sent and that was not given back would
+/// wait for longer than the test.
+#[tokio::test]
+async fn a_stop_gives_back_what_is_on_its_way() {
+    const JOBS: u64 = 3_000;
+    let Some(server) = Server::start() else { return };
+    let source = server.stream("jobs").await;
+    let jobs = (0..JOBS).map(|number| Job::new(number.to_string()));
+    source.jobs().publish_all(jobs).await.unwrap();
+    // Servers before 2.10 have a message that they send to a subscription in its last moment wait for `ack_wait`.
+    let is_old = source.server_version().starts_with("2.9.");
+    let ack_wait = Duration::from_secs(if is_old { 2 } else { 3_600 });
+    let consumer = || {
+        let consumer = quick(Consumer::new(FnPool::new(16, |_: u64| ()), &source)).ahead(64);
+        consumer.attempts(1_000).ack_wait(ack_wait)
+    };
+    let mut done = 0;
+    for round in 1..=20 {
+        let consumer = consumer();
+        let monitor = consumer.monitor();
+        let busy = async move {
+            while monitor.stats().done < 5 * round % 40 {
+                tokio::task::yield_now().await;
+            }
+        };
+        let summary = consumer.run_until(busy).await.unwrap();
+        assert!(summary.is_clean(), "{summary:?}");
+        done += summary.stats.done;
+    }
+    let consumer = consumer();
+    let monitor = consumer.monitor();
+    let run = tokio::spawn(consumer.run());
+    until("the end", async || monitor.stats().done + done >= JOBS).await;
+    monitor.stop();
+    assert_eq!(run.await.unwrap().unwrap().stats.done + done, JOBS);
 }
 
 #[tokio::test]
@@ -84,12 +155,37 @@ async fn a_dropped_run_stops_the_consumer() {
     .await;
 }
 
+#[tokio::test]
+async fn a_dropped_run_gives_back_what_has_not_started() {
+    let source = Memory::new();
+    for number in 0..3_u64 {
+        source.jobs().send(&number).await.unwrap();
+    }
+    let (open, door) = mpsc::channel::<()>();
+    let door = Mutex::new(door);
+    let pool = FnPool::new(1, move |_: u64| {
+        door.lock().unwrap().recv().ok();
+    });
+    // What is not given back would come again when the test is long over.
+    let consumer = quick(Consumer::new(pool, &source)).ahead(10);
+    let consumer = consumer.ack_wait(Duration::from_secs(3_600));
+    let monitor = consumer.monitor();
+    let run = tokio::spawn(consumer.run());
+    until("all of them", async || monitor.stats().delivered == 3).await;
+    run.abort();
+    drop(run.await);
+    drop(open);
+    let consumer = quick(Consumer::new(FnPool::new(1, |_: u64| ()), &source));
+    consumer.run_until(source.empty()).await.unwrap();
+    assert_eq!(monitor.stats().returned, 2);
+}
+
 /// Drain under load: a process that gets SIGTERM in the middle finishes what it has started, and nothing is handled twice.
 #[tokio::test]
 async fn a_process_that_is_terminated_drains() {
     let Some(server) = Server::start() else { return };
     let source = server.stream("jobs").await;
-    let jobs = (0..1000_u64).map(|number| formic_nats::Job::new(number.to_string()));
+    let jobs = (0..1000_u64).map(|number| Job::new(number.to_string()));
     source.jobs().publish_all(jobs).await.unwrap();
     let log = Log::new();
     let mut first = Worker::start(&server, "jobs", "many:2", &log);

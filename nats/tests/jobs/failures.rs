@@ -49,8 +49,7 @@ async fn a_deleted_stream_refuses_jobs_and_ends_the_consumer() {
     let monitor = consumer.monitor();
     let run = tokio::spawn(consumer.run());
     is_pulling(&monitor).await;
-    let client = async_nats::connect(server.url()).await.unwrap();
-    let context = async_nats::jetstream::new(client);
+    let context = server.context().await;
     context.delete_stream("jobs").await.unwrap();
     let error = run.await.unwrap().unwrap_err();
     assert!(matches!(error, ConsumeError::StreamDeleted), "{error}");
@@ -72,13 +71,13 @@ async fn a_deleted_consumer_ends_the_consumer_after_its_handlers() {
             door.lock().unwrap().recv().ok();
         };
     });
-    let consumer = quick(Consumer::new(pool.clone(), &source)).grace(Duration::from_secs(2));
+    let consumer = quick(Consumer::new(pool.clone(), &source)).grace(Duration::from_secs(3_600));
     let run = tokio::spawn(consumer.run());
     tokio::task::spawn_blocking(move || has_begun.recv().unwrap()).await.unwrap();
-    let client = async_nats::connect(server.url()).await.unwrap();
-    let context = async_nats::jetstream::new(client);
+    let context = server.context().await;
     context.delete_consumer_from_stream("workers", "jobs").await.unwrap();
     open.send(()).unwrap();
+    // An answer to a consumer that is gone is not waited for.
     let error = run.await.unwrap().unwrap_err();
     assert!(matches!(error, ConsumeError::ConsumerDeleted), "{error}");
     assert_eq!(pool.stats().completed, 1);
@@ -109,4 +108,22 @@ async fn a_closed_pool_ends_the_consumer() {
     pool.close();
     let error = run.await.unwrap().unwrap_err();
     assert!(matches!(error, ConsumeError::Pool(formic::Refused::Closed)), "{error}");
+}
+
+/// A job in a partition that no consumer asks for would be lost.
+#[tokio::test]
+async fn another_number_of_partitions_is_refused() {
+    let Some(server) = Server::start() else { return };
+    for (number, name) in [(0, "none"), (4, "four")] {
+        server.open(JetStream::builder(name).partitions(number)).await;
+        server.open(JetStream::builder(name).partitions(number)).await;
+        for asked in [0, 2, 4, 8].into_iter().filter(|asked| *asked != number) {
+            let builder = JetStream::builder(name).partitions(asked);
+            let error = builder.connect(&server.url()).await.unwrap_err();
+            assert!(
+                matches!(error, ConnectError::Partitions { stream, asked: other } if (stream, other) == (number, asked)),
+                "{error}"
+            );
+        }
+    }
 }

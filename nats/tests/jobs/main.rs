@@ -6,6 +6,9 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod common; // servers, and processes of this program
+mod proxy; // a network that fails
+mod answers; // confirmations that are late, and messages that come again
+mod letters; // dead letters that are hard to store
 mod crash; // processes and servers that die or stand still
 mod contract; // what both sources promise
 mod failures; // each failure has its outcome
