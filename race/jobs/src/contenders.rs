@@ -25,7 +25,8 @@ pub(crate) fn run(contender: &str, url: &str, stream: &str, jobs: u64, pause: u6
     let pause = Duration::from_millis(pause);
     let measured = runtime.block_on(async {
         match contender {
-            "bare" => bare(url, stream, jobs, pause).await,
+            "bare" => bare(url, stream, jobs, pause, Answer::Confirmed).await,
+            "bare-ack" => bare(url, stream, jobs, pause, Answer::Sent).await,
             "formic" => formic(url, stream, jobs, pause, 0).await,
             "formic-8" => formic(url, stream, jobs, pause, 8).await,
             "apalis" => apalis(url, stream, jobs, pause).await,
@@ -57,8 +58,15 @@ async fn handle(pause: Duration) {
     }
 }
 
-/// A pull, all of its jobs at once, each with a confirmed acknowledgement, and the next pull.
-async fn bare(url: &str, stream: &str, jobs: u64, pause: Duration) -> Measured {
+/// Whether the loop waits for the server's word that it has the acknowledgement.
+#[derive(Clone, Copy)]
+enum Answer {
+    Confirmed,
+    Sent,
+}
+
+/// A pull, all of its jobs at once, an acknowledgement of each, and the next pull.
+async fn bare(url: &str, stream: &str, jobs: u64, pause: Duration, how: Answer) -> Measured {
     fill(url, stream, jobs).await?;
     let client = formic_nats::async_nats::connect(url).await?;
     let config = jetstream::consumer::pull::Config {
@@ -76,7 +84,10 @@ async fn bare(url: &str, stream: &str, jobs: u64, pause: Duration) -> Measured {
         let answers = join_all(batch.into_iter().map(async |message| {
             let message = message?;
             handle(pause).await;
-            message.double_ack().await
+            match how {
+                Answer::Confirmed => message.double_ack().await,
+                Answer::Sent => message.ack().await,
+            }
         }));
         for answer in answers.await {
             answer?;

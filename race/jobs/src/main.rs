@@ -21,8 +21,8 @@ const PLACES: usize = 64;
 /// The two workloads: the number of jobs, and how long each takes, in milliseconds.
 const WORKLOADS: [(&str, u64, u64); 2] = [("no-op", 20_000, 0), ("10 ms", 19_200, 10)];
 
-/// `formic-8` fetches eight jobs more than it has free places.
-const CONTENDERS: [&str; 4] = ["bare", "formic", "formic-8", "apalis"];
+/// `formic-8` fetches eight jobs more than it has free places. `bare-ack` does not wait for confirmations, as apalis does not.
+const CONTENDERS: [&str; 5] = ["bare", "formic", "formic-8", "bare-ack", "apalis"];
 
 /// What a run took.
 #[derive(Clone, Copy)]
