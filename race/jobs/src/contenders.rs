@@ -2,8 +2,8 @@
 
 use std::error::Error;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use apalis::prelude::{BoxDynError, TaskSink, WorkerBuilder, WorkerContext};
@@ -18,6 +18,12 @@ use crate::PLACES;
 
 /// The time that handlers have worked, in nanoseconds.
 static WORKED: AtomicU64 = AtomicU64::new(0);
+
+/// When the first handler began.
+static FIRST: OnceLock<Instant> = OnceLock::new();
+
+/// The time from there to the end of the last one, in nanoseconds.
+static LAST: AtomicU64 = AtomicU64::new(0);
 
 pub(crate) fn run(contender: &str, url: &str, stream: &str, jobs: u64, pause: u64) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
@@ -37,7 +43,9 @@ pub(crate) fn run(contender: &str, url: &str, stream: &str, jobs: u64, pause: u6
         Ok((time, cpu)) => {
             let seconds = time.as_secs_f64();
             let worked = WORKED.load(Relaxed) as f64 / 1e9;
-            println!("{seconds} {cpu} {}", worked / (PLACES as f64 * seconds));
+            // Without the time that it takes to connect and to make a consumer.
+            let span = LAST.load(Relaxed) as f64 / 1e9;
+            println!("{seconds} {cpu} {}", worked / (PLACES as f64 * span));
             ExitCode::SUCCESS
         }
         Err(error) => {
@@ -53,8 +61,10 @@ type Measured = Result<(Duration, f64), Box<dyn Error + Send + Sync>>;
 async fn handle(pause: Duration) {
     if !pause.is_zero() {
         let begin = Instant::now();
+        let first = FIRST.get_or_init(|| begin);
         tokio::time::sleep(pause).await;
         WORKED.fetch_add(begin.elapsed().as_nanos() as u64, Relaxed);
+        LAST.fetch_max(first.elapsed().as_nanos() as u64, Relaxed);
     }
 }
 

@@ -29,7 +29,7 @@ const CONTENDERS: [&str; 5] = ["bare", "formic", "formic-8", "bare-ack", "apalis
 struct Figures {
     seconds: f64,
     cpu_seconds: f64,
-    /// The share of the places that had a handler at work.
+    /// The share of the places that had a handler at work, from the start of the first one to the end of the last.
     busy: f64,
 }
 
