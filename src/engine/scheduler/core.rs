@@ -7,15 +7,13 @@ use std::sync::{Arc, Weak};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-use crate::engine::queue::block::Blocks;
 use crate::engine::queue::fast_path::MOST_BUSY;
 use crate::engine::queue::{ClaimedBlock, Queue};
 use crate::engine::scheduler::accounting::{Accounting, End};
-pub(crate) use crate::engine::scheduler::actions::Actions;
 use crate::engine::scheduler::gate::Gate;
 use crate::engine::scheduler::growth::ByLoad;
-use crate::engine::scheduler::idle::MonitorPark;
-use crate::engine::scheduler::lend::Lending;
+use crate::engine::scheduler::idle::Seen;
+use crate::engine::scheduler::lend::{Lending, Release};
 use crate::engine::scheduler::ready::Lack;
 use crate::engine::scheduler::task_times::TaskTimes;
 use crate::engine::scheduler::worker_table::{WorkerState, WorkerTable};
@@ -42,7 +40,8 @@ pub(crate) struct Scheduler<J> {
     pub(crate) close_listeners: WaitList<Weak<dyn CloseListener>>,
     /// Whether workers spin before they go idle.
     pub(crate) spin: Spin,
-    pub(crate) monitor_park: MonitorPark,
+    /// What the monitor worker saw last.
+    pub(crate) seen: Seen,
     pub(crate) no_start_before: Option<Instant>,
     /// How many workers are still to go because the load is low.
     pub(crate) retiring: usize,
@@ -126,9 +125,7 @@ pub(crate) enum Report<J> {
     /// It looked around.
     Look { found: bool },
     /// It rested, and woke up by a call or by itself.
-    Rest { expired: bool },
-    /// It made blocks for the queue.
-    Prepare(Blocks<J>),
+    Rest,
 }
 
 /// What a worker is to do next.
@@ -140,23 +137,59 @@ pub(crate) enum Order<J> {
     Look {
         published: u64,
     },
-    Rest(Rest),
+    /// Park until it is called, or until this time.
+    Rest(Option<Instant>),
     /// Make the state, or ask whether the worker is ready, and say what it lacks.
     GetReady,
-    /// Make so many blocks for the queue.
-    Prepare(usize),
     Leave,
 }
 
-/// How long an idle worker rests if it is not called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Rest {
-    UntilCalled,
-    UntilExpired,
-    /// Until it expires, counted from now.
-    Anew,
-    /// For a moment: to expire can wait so long.
-    For(Duration),
+/// What is to be done once the lock is free.
+#[derive(Default)]
+#[must_use]
+pub(crate) struct Actions {
+    /// Idle workers to wake.
+    pub(crate) call: Wakers,
+    /// Places of the worker table for which workers are to be started.
+    pub(crate) start: Vec<usize>,
+    /// Waiters that have a verdict and must be woken.
+    pub(crate) wake: Vec<Arc<Waiter>>,
+    pub(crate) tell_closed: Vec<Weak<dyn CloseListener>>,
+    /// What may be dropped only while no lock is held: that may call user code.
+    pub(crate) release: Vec<Arc<dyn Release>>,
+}
+
+/// Workers to wake. Mostly that is one, which needs no allocation.
+#[derive(Default)]
+pub(crate) struct Wakers {
+    first: Option<Waker>,
+    others: Vec<Waker>,
+}
+
+impl Wakers {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Waker> {
+        self.first.iter().chain(&self.others)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.iter().count()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl Extend<Waker> for Wakers {
+    fn extend<I: IntoIterator<Item = Waker>>(&mut self, wakers: I) {
+        let mut wakers = wakers.into_iter();
+        if self.first.is_none() {
+            self.first = wakers.next();
+        }
+        self.others.extend(wakers);
+    }
 }
 
 impl<J> Scheduler<J> {
@@ -174,7 +207,7 @@ impl<J> Scheduler<J> {
             drainers: WaitList::default(),
             close_listeners: WaitList::default(),
             spin: Spin::new(),
-            monitor_park: MonitorPark::default(),
+            seen: Seen::default(),
             no_start_before: None,
             retiring: 0,
             one_drives: false,
@@ -196,20 +229,9 @@ impl<J> Scheduler<J> {
     /// A worker reports, and is told what to do next.
     pub(crate) fn next(&mut self, me: usize, report: Report<J>, actions: &mut Actions) -> Order<J> {
         let looked = matches!(report, Report::Look { .. });
-        let report = match report {
-            Report::Prepare(blocks) => {
-                self.queue.add_spare(blocks);
-                if self.worker_table.worker_state(me) == WorkerState::Idle {
-                    return Order::Rest(self.after_preparing());
-                }
-                Report::Rest { expired: false }
-            }
-            report => report,
-        };
-        if let Report::Rest { expired } = report
-            && self.worker_table.worker_state(me) == WorkerState::Idle
+        if matches!(report, Report::Rest) && self.worker_table.worker_state(me) == WorkerState::Idle
         {
-            return self.woke_alone(me, expired, actions);
+            return self.woke_alone(me, actions);
         }
         let arrived = matches!(report, Report::Arrive(_));
         let ended = matches!(report, Report::Run { .. } | Report::Drive { .. });
@@ -241,7 +263,7 @@ impl<J> Scheduler<J> {
                 }
             }
             Report::Look { found } => self.spin.note(found),
-            Report::Rest { .. } | Report::Prepare(_) => {}
+            Report::Rest => {}
         }
         self.worker_table.set(me, WorkerState::Asking);
     }
@@ -261,30 +283,28 @@ impl<J> Scheduler<J> {
             self.call_for_awaited(actions);
             return next;
         }
-        if self.is_closed() && self.queue.queued() == 0 && self.can_spare_one() {
+        if self.is_closed() && self.queue.queued() == 0 && self.may_go(0) {
             let next = self.leave(me);
             self.call_last_to_go(actions);
             return next;
         }
-        if let Lack::Time(pause) = self.worker_table.lack(me) {
+        if let Lack::Time(pause) = self.worker_table.worker(me).lack {
             return self.decline(me, pause, actions);
         }
         if !looked && self.should_look() {
             self.worker_table.set(me, WorkerState::Looking);
             return Order::Look { published: self.queue.published() };
         }
-        self.worker_table.push_idle(me);
-        Order::Rest(self.first_rest(me))
+        self.first_rest(me)
     }
 
     /// Gives a worker work, if there is some and a place for it.
     fn take(&mut self, me: usize, actions: &mut Actions) -> Option<Order<J>> {
-        if self.worker_table.lack(me) != Lack::Nothing && !self.only_tombstones() {
+        if self.worker_table.worker(me).lack != Lack::Nothing && !self.only_tombstones() {
             return self.ask_first(me);
         }
         let next = self.take_queued().or_else(|| self.take_awaited(actions).map(Order::Run))?;
-        self.worker_table.set_declined(me, false);
-        self.worker_table.set(me, WorkerState::Engaged);
+        self.worker_table.engage(me);
         Some(next)
     }
 
@@ -316,54 +336,5 @@ impl<J> Scheduler<J> {
     /// Whether each worker must come to the lock before each task.
     pub(crate) fn needs_attention(&self) -> bool {
         self.waiters_are_eager() || self.is_over_capacity()
-    }
-
-    pub(crate) fn leave(&mut self, me: usize) -> Order<J> {
-        self.worker_table.set(me, WorkerState::Leaving);
-        self.retiring = self.retiring.saturating_sub(1);
-        Order::Leave
-    }
-
-    /// More workers than the capacity allows. The last one stays: see [`Scheduler::can_spare_one`].
-    fn is_surplus(&self) -> bool {
-        let staying = self.worker_table.staying();
-        staying + self.worker_table.count(WorkerState::Starting) > self.most_workers()
-            && staying > 1
-    }
-
-    /// Whether a worker may go although it is perhaps the last. The last one stays while a permit
-    /// is out, whose task must not meet an empty scheduler, and while a thread is being started, because
-    /// a submitter that relies on that thread has been told that there is a worker.
-    pub(crate) fn can_spare_one(&self) -> bool {
-        self.worker_table.staying() > 1
-            || (self.gate.permits() == 0 && self.worker_table.count(WorkerState::Starting) == 0)
-    }
-
-    /// A leaving worker has told the hook. True if it must work on, because something came into the
-    /// queue that no other worker may take.
-    pub(crate) fn calls_back(&mut self, me: usize) -> bool {
-        let staying = self.worker_table.staying();
-        let wanted = self.queue.queued() > 0 || !self.can_spare_leaver();
-        // By load, a worker that goes is not needed for a task as long as another one is here.
-        let allowed = self.limits.growth.is_none()
-            && staying + self.worker_table.count(WorkerState::Starting) < self.most_workers();
-        let needed = wanted && (allowed || staying == 0) || self.startable_when_lent() > 0;
-        if needed {
-            self.worker_table.set(me, WorkerState::Asking);
-        }
-        needed
-    }
-
-    /// A leaving worker that was not called back is gone.
-    pub(crate) fn let_go(&mut self, me: usize, actions: &mut Actions) {
-        self.worker_table.remove(me);
-        self.gate.shut();
-        self.serve_waiters(actions);
-    }
-
-    /// As [`Scheduler::can_spare_one`], for a worker that no longer counts as staying.
-    fn can_spare_leaver(&self) -> bool {
-        self.worker_table.staying() > 0
-            || (self.gate.permits() == 0 && self.worker_table.count(WorkerState::Starting) == 0)
     }
 }

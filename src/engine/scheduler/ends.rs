@@ -29,7 +29,7 @@ impl<J> Scheduler<J> {
         actions.tell_closed.extend(self.close_listeners.iter().cloned());
         let table = &mut self.worker_table;
         while let Some(waker) = table.call_newest().or_else(|| table.call_unready()) {
-            actions.call.push(waker);
+            actions.call.extend([waker]);
         }
         self.serve_waiters(actions);
     }

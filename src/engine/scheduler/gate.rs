@@ -227,9 +227,9 @@ impl<J> Scheduler<J> {
 
     /// Makes sure that workers come to the lock as often as those who wait need it.
     pub(crate) fn heed_waiters(&mut self) {
-        self.queue.hurry(!self.gate.waiters.is_empty() || !self.idlers.is_empty());
+        self.queue.fast_path.set_hurry(!self.gate.waiters.is_empty() || !self.idlers.is_empty());
         if self.needs_attention() {
-            self.queue.seal();
+            self.queue.fast_path.seal();
         }
     }
 
@@ -292,7 +292,7 @@ mod tests {
         assert_eq!(scheduler.admission(), Admission::Full);
         scheduler.queue.pop();
         assert_eq!(scheduler.admission(), Admission::Full, "a running task has its place");
-        scheduler.queue.end();
+        scheduler.queue.fast_path.end_locked();
         assert_eq!(scheduler.admission(), Admission::Enter);
     }
 
@@ -311,7 +311,7 @@ mod tests {
         (0..9).for_each(|job| scheduler.queue.push(job));
         scheduler.queue_up(Waiter::thread(), None);
         scheduler.queue.pop();
-        scheduler.queue.end();
+        scheduler.queue.fast_path.end_locked();
         assert_eq!(scheduler.places(), 1);
         assert_eq!(scheduler.admission(), Admission::Full);
         assert!(!scheduler.is_clear());
@@ -334,7 +334,7 @@ mod tests {
         scheduler.queue_up(Arc::clone(&second), None);
         assert!(!scheduler.may_wait(), "two may wait");
         scheduler.queue.pop();
-        scheduler.queue.end();
+        scheduler.queue.fast_path.end_locked();
         scheduler.grant(1, &mut Actions::default());
         assert_eq!((first.verdict(), second.verdict()), (Some(Verdict::Granted), None));
         assert_eq!(
@@ -343,7 +343,7 @@ mod tests {
             "the task has entered"
         );
         scheduler.queue.pop();
-        scheduler.queue.end();
+        scheduler.queue.fast_path.end_locked();
         scheduler.grant(1, &mut Actions::default());
         assert_eq!(second.verdict(), Some(Verdict::Granted));
         assert_eq!((scheduler.places(), scheduler.gate.permits()), (0, 1), "the place is held");
@@ -357,7 +357,7 @@ mod tests {
             scheduler.queue_up(Arc::clone(&waiter), None);
             assert_eq!(scheduler.needs_attention(), waiter.wait_mode() == WaitMode::Parked);
             scheduler.queue.pop();
-            scheduler.queue.end();
+            scheduler.queue.fast_path.end_locked();
             scheduler.serve_waiters(&mut Actions::default());
             assert_eq!(waiter.verdict(), Some(Verdict::Granted));
         }

@@ -142,7 +142,7 @@ impl<J> Scheduler<J> {
             WorkerKind::Threads => {
                 self.worker_table.count(WorkerState::Engaged) + self.lending.guests
             }
-            WorkerKind::Drivers(_) => self.queue.driven() + self.accounting.adopted(),
+            WorkerKind::Drivers(_) => self.queue.fast_path.driven() + self.accounting.adopted(),
         }
     }
 

@@ -1,7 +1,6 @@
 //! Every decision about tasks and workers, under one lock.
 
 pub(crate) mod accounting;
-pub(crate) mod actions;
 pub(crate) mod call;
 pub(crate) mod core;
 pub(crate) mod ends;

@@ -50,7 +50,7 @@ fn a_thread_that_is_about_to_rest_takes_any_place_there_is() {
             waiter.set_wait_mode(WaitMode::Dozing);
         }
         trial.scheduler.queue.pop();
-        trial.scheduler.queue.end();
+        trial.scheduler.queue.fast_path.end_locked();
         let told = trial.scheduler.rest_at_gate(&waiter, &mut Actions::default());
         assert_eq!((told, waiter.verdict()), (wait_mode, Some(Verdict::Granted)));
         assert!(!trial.scheduler.needs_attention());
@@ -66,7 +66,7 @@ fn a_dozing_submitter_enters_when_half_of_the_queue_is_free() {
     for ended in 1..=40 {
         assert_eq!(waiter.verdict(), None, "{} places are not enough", ended - 1);
         trial.scheduler.queue.pop();
-        trial.scheduler.queue.end();
+        trial.scheduler.queue.fast_path.end_locked();
         trial.scheduler.serve_waiters(&mut Actions::default());
     }
     assert_eq!(waiter.verdict(), Some(Verdict::Granted));
@@ -79,7 +79,7 @@ fn a_submitter_whose_time_is_over_takes_a_place_that_was_left_to_gather() {
     trial.scheduler.queue_up(Arc::clone(&waiter), None);
     let _ = trial.scheduler.rest_at_gate(&waiter, &mut Actions::default());
     trial.scheduler.queue.pop();
-    trial.scheduler.queue.end();
+    trial.scheduler.queue.fast_path.end_locked();
     trial.scheduler.serve_waiters(&mut Actions::default());
     assert_eq!(waiter.verdict(), None, "one place is not enough");
     let withdrawn = trial.scheduler.withdraw(&waiter, &mut Actions::default());

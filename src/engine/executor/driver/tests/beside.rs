@@ -19,7 +19,7 @@ fn at_work(capacity: usize, driven: usize, queued: usize) -> (Arc<Engine<ByHand>
 
 fn driven_and_queued(engine: &Engine<ByHand>) -> (usize, usize) {
     let scheduler = engine.lock();
-    (scheduler.queue.driven(), scheduler.queue.queued())
+    (scheduler.queue.fast_path.driven(), scheduler.queue.queued())
 }
 
 /// What came of looking for the next one.
