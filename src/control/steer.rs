@@ -134,7 +134,7 @@ impl<W: Work> Steer for Engine<W> {
     }
 
     fn drain(self: Arc<Self>, deadline: Option<Instant>) -> Ending {
-        Engine::drain(&self, deadline)
+        Engine::wait_until(&self, Ended::Workers, deadline)
     }
 
     fn wait_until(self: Arc<Self>, what: Ended, deadline: Option<Instant>) -> Ending {

@@ -5,7 +5,7 @@
 //! thousands of times what the verdict costs, so a thread first looks around for a while.
 
 use std::sync::Arc;
-use std::task::{Wake, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
 use crate::engine::spin::look;
@@ -143,6 +143,39 @@ pub(crate) fn park_until(deadline: Option<Instant>, rest: Option<Duration>) -> b
     }
     park(Some(rest.map_or(left, |rest| rest.min(left))));
     true
+}
+
+/// Polls until it is ready, on this thread, which looks around before it parks.
+pub(crate) fn block_on<R>(poll: impl FnMut(&mut Context<'_>) -> Poll<R>) -> R {
+    match block_on_until(None, poll, || None) {
+        Some(value) => value,
+        None => unreachable!("without a deadline there is a value"),
+    }
+}
+
+/// As [`block_on`]. None if it was not ready in time. Before it parks, `retry` says for how long at most.
+pub(crate) fn block_on_until<R>(
+    deadline: Option<Instant>,
+    mut poll: impl FnMut(&mut Context<'_>) -> Poll<R>,
+    mut retry: impl FnMut() -> Option<Duration>,
+) -> Option<R> {
+    let waker = this_thread();
+    let mut context = Context::from_waker(&waker);
+    let mut ready = |context: &mut Context<'_>| match poll(context) {
+        Poll::Ready(value) => Some(value),
+        Poll::Pending => None,
+    };
+    if let Some(value) = look(|| ready(&mut context)) {
+        return Some(value);
+    }
+    loop {
+        if let Some(value) = ready(&mut context) {
+            return Some(value);
+        }
+        if !park_until(deadline, retry()) {
+            return ready(&mut context);
+        }
+    }
 }
 
 /// A waker that unparks the thread it was made on.

@@ -7,13 +7,15 @@ use std::sync::{Arc, Weak};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
+pub(crate) use crate::engine::actions::Actions;
+use crate::engine::actions::CloseListener;
 use crate::engine::queue::fast_path::MOST_BUSY;
 use crate::engine::queue::{ClaimedBlock, Queue};
 use crate::engine::scheduler::accounting::{Accounting, End};
 use crate::engine::scheduler::gate::Gate;
 use crate::engine::scheduler::growth::ByLoad;
 use crate::engine::scheduler::idle::Seen;
-use crate::engine::scheduler::lend::{Lending, Release};
+use crate::engine::scheduler::lend::Lending;
 use crate::engine::scheduler::ready::Lack;
 use crate::engine::scheduler::task_times::TaskTimes;
 use crate::engine::scheduler::worker_table::{WorkerState, WorkerTable};
@@ -57,11 +59,6 @@ pub(crate) enum Phase {
     Closed,
     /// The runtime of its drivers has shut down: it is closed for good.
     RuntimeGone,
-}
-
-/// Is told when a pool is closed, after the lock is free.
-pub(crate) trait CloseListener: Send + Sync {
-    fn pool_closed(&self);
 }
 
 /// The settings that may change.
@@ -142,54 +139,6 @@ pub(crate) enum Order<J> {
     /// Make the state, or ask whether the worker is ready, and say what it lacks.
     GetReady,
     Leave,
-}
-
-/// What is to be done once the lock is free.
-#[derive(Default)]
-#[must_use]
-pub(crate) struct Actions {
-    /// Idle workers to wake.
-    pub(crate) call: Wakers,
-    /// Places of the worker table for which workers are to be started.
-    pub(crate) start: Vec<usize>,
-    /// Waiters that have a verdict and must be woken.
-    pub(crate) wake: Vec<Arc<Waiter>>,
-    pub(crate) tell_closed: Vec<Weak<dyn CloseListener>>,
-    /// What may be dropped only while no lock is held: that may call user code.
-    pub(crate) release: Vec<Arc<dyn Release>>,
-}
-
-/// Workers to wake. Mostly that is one, which needs no allocation.
-#[derive(Default)]
-pub(crate) struct Wakers {
-    first: Option<Waker>,
-    others: Vec<Waker>,
-}
-
-impl Wakers {
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Waker> {
-        self.first.iter().chain(&self.others)
-    }
-
-    #[cfg(test)]
-    pub(crate) fn len(&self) -> usize {
-        self.iter().count()
-    }
-
-    #[cfg(test)]
-    pub(crate) fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-}
-
-impl Extend<Waker> for Wakers {
-    fn extend<I: IntoIterator<Item = Waker>>(&mut self, wakers: I) {
-        let mut wakers = wakers.into_iter();
-        if self.first.is_none() {
-            self.first = wakers.next();
-        }
-        self.others.extend(wakers);
-    }
 }
 
 impl<J> Scheduler<J> {

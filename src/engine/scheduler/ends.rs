@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::sync::Weak;
 use std::time::Duration;
 
-use crate::engine::contain::contain;
 #[cfg(feature = "tokio")]
-use crate::engine::scheduler::core::CloseListener;
+use crate::engine::actions::CloseListener;
+use crate::engine::contain::contain;
 use crate::engine::scheduler::core::{Actions, Limits, Phase, Scheduler, WorkerKind};
 use crate::engine::scheduler::worker_table::WorkerState;
 use crate::engine::sync::MutexGuard;

@@ -91,7 +91,7 @@ impl<J> Scheduler<J> {
     }
 
     /// Whether an idle worker that finds tasks in the queue should take part. The monitor worker leaves short tasks to
-    /// those at work, unless the queue stands still or another core is free for them.
+    /// those at work, unless the queue stands still, or is long and another core is free for it.
     fn is_needed(&mut self, me: usize, queued: usize) -> bool {
         if self.worker_table.monitor() != Some(me) || !self.task_times.is_short() {
             return true;
@@ -102,6 +102,7 @@ impl<J> Scheduler<J> {
             return true;
         }
         self.worker_table.count(WorkerState::Engaged) < self.task_times.useful(self.limits.cores)
+            && self.task_times.is_behind(queued)
     }
 
     /// Whether one of the workers that stay may go, and `least` stay. Only those count whose thread exists: one that is

@@ -17,14 +17,15 @@ use std::task::Waker;
 
 pub(crate) use self::joinable::Joinable;
 use self::panicked::Recipient;
+use crate::engine::actions::Release;
 use crate::engine::contain::contain;
-use crate::engine::context::{Kind, enter, is_innermost};
+use crate::engine::context::{enter, is_innermost, set_epoch};
 use crate::engine::scheduler::accounting::{Counts, End};
-use crate::engine::scheduler::lend::{Lent, Release};
 use crate::engine::sync::atomic::{AtomicBool, Ordering};
 use crate::engine::sync::{Mutex, MutexGuard, lock};
-use crate::engine::task::current::{as_current, set_epoch};
+use crate::engine::task::current::as_current;
 use crate::engine::task::queue_entry::QueueEntry;
+use crate::engine::waits::Lent;
 use crate::engine::{Engine, Work};
 use crate::error::{JoinError, TaskPanic};
 use crate::on_cancel::Cancels;
@@ -240,7 +241,7 @@ where
         // Before it is admitted: a task that was accepted is concerned when all are cancelled from here on.
         let epoch = self.engine.cancels.epoch();
         let Some((packed, guest)) = self.engine.admit_guest(|| self.take()) else { return false };
-        let _inside = enter(&self.engine, Kind::Thread);
+        let _inside = enter(Arc::clone(&self.engine) as _, None);
         set_epoch(epoch);
         // It is counted, and its panic has a recipient.
         let _: End = self.run(packed, Counts::Guest(guest), task);

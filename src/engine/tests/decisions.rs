@@ -176,7 +176,6 @@ fn the_monitoring_worker_takes_over_when_the_queue_stands_still() {
 #[test]
 fn the_monitor_worker_parks_on_while_the_queue_moves() {
     let (mut trial, _, mut claimed, second) = Trial::with_monitor();
-    trial.scheduler.limits.cores = 1;
     for job in 2..10 {
         trial.submit(job);
         trial.submit(job);
@@ -258,7 +257,7 @@ fn a_parked_worker_that_wakes_by_itself_takes_what_is_there() {
 }
 
 #[test]
-fn the_monitoring_worker_helps_if_there_is_a_core_for_it() {
+fn the_monitoring_worker_helps_with_a_long_backlog() {
     let backlog = |cores| {
         let (mut trial, _, mut claimed, second) = Trial::with_monitor();
         trial.scheduler.limits.cores = cores;

@@ -4,14 +4,13 @@ use std::hint;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::engine::context::{Kind, end_task, enter};
+use crate::engine::context::{end_task, enter, set_epoch};
 use crate::engine::queue::ClaimedBlock;
 use crate::engine::queue::fast_path::Claim;
 use crate::engine::scheduler::accounting::{Counts, End};
 use crate::engine::scheduler::core::{Order, Report};
 use crate::engine::spin::{cores, spin};
 use crate::engine::sync::{now, park, thread};
-use crate::engine::task::current::set_epoch;
 use crate::engine::wait::this_thread;
 use crate::engine::{Engine, Lack, NoStart, ThreadWork};
 
@@ -31,7 +30,7 @@ pub(crate) fn start_worker<W: ThreadWork>(
 
 /// The life of the worker at place `index`.
 fn main<W: ThreadWork>(engine: &Arc<Engine<W>>, index: usize) {
-    let _inside = enter(engine, Kind::Thread);
+    let _inside = enter(Arc::clone(engine) as _, None);
     let name = engine.thread_name(index);
     let mut worker = Worker { engine, index, name, state: None, answer: None };
     let mut report = Report::Arrive(this_thread());

@@ -5,8 +5,9 @@ use std::task::Waker;
 use std::time::Duration;
 
 use super::{Content, Stage, TaskState, Unpack};
+use crate::engine::actions::Release;
 use crate::engine::contain::contain;
-use crate::engine::scheduler::lend::{Queued, Release};
+use crate::engine::scheduler::lend::Queued;
 use crate::engine::sync::atomic::Ordering;
 use crate::engine::sync::lock;
 use crate::engine::task::queue_entry::QueueEntry;

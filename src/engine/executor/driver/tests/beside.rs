@@ -3,10 +3,10 @@
 use std::sync::Mutex;
 
 use super::*;
+use crate::engine::context::Lender;
 use crate::engine::context::current_waits;
 use crate::engine::executor::polling::forget_waits;
-use crate::engine::scheduler::lend::Lender;
-use crate::engine::task::waits::Waits;
+use crate::engine::waits::Waits;
 
 /// An engine with a driver, and with so many tasks that are driven and queued.
 fn at_work(capacity: usize, driven: usize, queued: usize) -> (Arc<Engine<ByHand>>, Driver<ByHand>) {
