@@ -36,6 +36,7 @@ use self::scheduler::core::{Actions, Limits, Phase, Scheduler};
 use self::scheduler::worker_table::WorkerState;
 use self::sync::{Arc as Shared, Mutex, MutexGuard, lock};
 use self::thread_list::ThreadList;
+use crate::error::Refused;
 use crate::on_cancel::Cancels;
 
 pub(crate) use self::actions::{CloseListener, Release};
@@ -124,6 +125,15 @@ pub(crate) enum NoStart {
     )]
     /// The runtime that would run it has shut down.
     RuntimeGone,
+}
+
+impl From<NoStart> for Refused {
+    fn from(error: NoStart) -> Self {
+        match error {
+            NoStart::Thread(_) => Refused::NoWorker,
+            NoStart::RuntimeGone => Refused::RuntimeGone,
+        }
+    }
 }
 
 impl From<io::Error> for NoStart {

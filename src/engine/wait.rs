@@ -29,8 +29,8 @@ pub(crate) enum Verdict {
 pub(crate) enum WaitMode {
     /// A thread that reads its verdict again and again: it need not be woken.
     Looking = 0,
-    /// A thread that rests for a while, so that it is worth waking.
-    Dozing = 1,
+    /// A thread that is parked for a while, so that it is worth waking.
+    TimedPark = 1,
     /// A thread or a future that does nothing until it is woken.
     Parked = 2,
 }
@@ -83,7 +83,7 @@ impl Waiter {
     pub(crate) fn wait_mode(&self) -> WaitMode {
         match self.wait_mode.load(Ordering::Relaxed) {
             0 => WaitMode::Looking,
-            1 => WaitMode::Dozing,
+            1 => WaitMode::TimedPark,
             _ => WaitMode::Parked,
         }
     }
