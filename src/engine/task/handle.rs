@@ -277,23 +277,15 @@ impl<P, R> Content<P, R> {
         matches!(self.stage, Stage::Packed(_)) && !self.claimed
     }
 
+    /// Looks first and moves then, here as in each other step of a stage: what lies in a stage may be large.
     fn take(&mut self, claimed: bool, next: Stage<P, R>) -> Option<P> {
-        if self.claimed != claimed {
-            return None;
+        if self.claimed == claimed
+            && let Stage::Packed(_) = self.stage
+            && let Stage::Packed(packed) = replace(&mut self.stage, next)
+        {
+            return Some(packed);
         }
-        self.take_if(next, |stage| match stage {
-            Stage::Packed(packed) => Ok(packed),
-            other => Err(other),
-        })
-    }
-
-    /// Goes to the next stage if `take` gets what it wants out of this one.
-    fn take_if<T>(
-        &mut self,
-        next: Stage<P, R>,
-        take: impl FnOnce(Stage<P, R>) -> Result<T, Stage<P, R>>,
-    ) -> Option<T> {
-        take(replace(&mut self.stage, next)).map_err(|stage| self.stage = stage).ok()
+        None
     }
 }
 

@@ -1,5 +1,7 @@
 //! A task that will not run: it was killed in the queue, or is dropped with it.
 
+use std::mem::replace;
+
 use super::{Data, Stage, TaskState, Unpack, contain, lock};
 use crate::error::JoinError;
 
@@ -30,10 +32,11 @@ impl<W: Unpack<P, R>, P: Data, R: Data> TaskState<W, P, R> {
 
     fn take_discarded(&self) -> Option<P> {
         let mut content = lock(&self.content);
-        let claimed = content.claimed;
-        content.take_if(Stage::Open, |stage| match stage {
-            Stage::Packed(packed) | Stage::Killed(packed) if !claimed => Ok(packed),
-            other => Err(other),
-        })
+        if let Stage::Killed(_) = content.stage
+            && let Stage::Killed(packed) = replace(&mut content.stage, Stage::Open)
+        {
+            return Some(packed);
+        }
+        content.take(false, Stage::Open)
     }
 }

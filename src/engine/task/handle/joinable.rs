@@ -1,5 +1,6 @@
 //! A task state as its handle sees it, and as the scheduler does that may start it out of its turn.
 
+use std::mem::replace;
 use std::sync::{Arc, Weak};
 use std::task::Waker;
 use std::time::Duration;
@@ -82,7 +83,7 @@ impl<W: Unpack<P, R>, P: Data, R: Data> Joinable<R> for TaskState<W, P, R> {
             return None;
         }
         content.awaited_by = Some(by);
-        let is_known = std::mem::replace(&mut content.listed, true);
+        let is_known = replace(&mut content.listed, true);
         drop(content);
         let queued: Weak<dyn Queued<W::Job>> = Arc::downgrade(&self) as _;
         self.engine.await_queued((!is_known).then_some(queued))
@@ -126,10 +127,9 @@ impl<W: Unpack<P, R>, P: Data, R: Data> Joinable<R> for TaskState<W, P, R> {
 
     fn collect(&self, waker: &Waker) -> Option<Result<R, JoinError>> {
         let mut content = lock(&self.content);
-        if let Some(outcome) = content.take_if(Stage::Collected, |stage| match stage {
-            Stage::Done(outcome) => Ok(outcome),
-            other => Err(other),
-        }) {
+        if let Stage::Done(_) = content.stage
+            && let Stage::Done(outcome) = replace(&mut content.stage, Stage::Collected)
+        {
             return Some(outcome);
         }
         let old = content.waker.replace(waker.clone());

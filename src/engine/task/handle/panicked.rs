@@ -4,6 +4,8 @@
 //! hook, before its task is counted: when a wait for the end of all tasks returns, the hook has been called
 //! for each handle that was dropped before.
 
+use std::mem::replace;
+
 use super::{Content, Data, Stage, TaskState, Unpack, lock};
 use crate::engine::scheduler::accounting::{Counts, End};
 use crate::error::{JoinError, TaskPanic};
@@ -61,9 +63,12 @@ impl<W: Unpack<P, R>, P: Data, R: Data> TaskState<W, P, R> {
 impl<P, R> Content<P, R> {
     /// Takes the panic out, whether or not it shows already.
     fn take_panic(&mut self) -> Option<TaskPanic> {
-        self.take_if(Stage::Collected, |stage| match stage {
-            Stage::Panicked(panic) | Stage::Done(Err(JoinError::Panicked(panic))) => Ok(panic),
-            other => Err(other),
-        })
+        if let Stage::Panicked(_) | Stage::Done(Err(JoinError::Panicked(_))) = self.stage
+            && let Stage::Panicked(panic) | Stage::Done(Err(JoinError::Panicked(panic))) =
+                replace(&mut self.stage, Stage::Collected)
+        {
+            return Some(panic);
+        }
+        None
     }
 }
