@@ -49,7 +49,6 @@ pub(crate) use self::scheduler::ends::CloseSubscription;
 pub(crate) use self::scheduler::ends::Ended;
 pub(crate) use self::scheduler::entry::{Held, Patience};
 pub(crate) use self::scheduler::growth::ByLoad;
-pub(crate) use self::scheduler::load::{Load, Standing};
 pub(crate) use self::scheduler::ready::Lack;
 pub(crate) use self::sync::Padded;
 pub(crate) use self::task::current::{is_cancelled, with_current};

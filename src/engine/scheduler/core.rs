@@ -114,11 +114,9 @@ impl Limits {
 pub(crate) enum Report<J> {
     /// It has come into being.
     Arrive(Waker),
-    /// It ran one task.
-    /// `end` is there unless it has been counted.
-    Run { end: Option<End>, nanos: u64 },
-    /// It ran tasks from the fast path; the last one has not been counted as ended if `last` is there.
-    Drive { claimed: ClaimedBlock<J>, tasks: u64, last: Option<End>, nanos: u64 },
+    /// It ran tasks, more than one only from the fast path. The last one has not been counted as ended if `last` is
+    /// there.
+    Run { claimed: Option<ClaimedBlock<J>>, tasks: u64, last: Option<End>, nanos: u64 },
     /// It looked around.
     Look { found: bool },
     /// It rested, and woke up by a call or by itself.
@@ -127,9 +125,8 @@ pub(crate) enum Report<J> {
 
 /// What a worker is to do next.
 pub(crate) enum Order<J> {
-    Run(J),
-    /// Run this, and then go on with what is on the fast path.
-    Drive(J, ClaimedBlock<J>),
+    /// Run this, and with a claimed block go on with what is on the fast path.
+    Run(J, Option<ClaimedBlock<J>>),
     /// Spin until more than `published` tasks were published.
     Look {
         published: u64,
@@ -183,7 +180,7 @@ impl<J> Scheduler<J> {
             return self.woke_alone(me, actions);
         }
         let arrived = matches!(report, Report::Arrive(_));
-        let ended = matches!(report, Report::Run { .. } | Report::Drive { .. });
+        let ended = matches!(report, Report::Run { .. });
         self.note(me, report);
         if arrived {
             self.call_last_to_go(actions);
@@ -198,14 +195,10 @@ impl<J> Scheduler<J> {
     fn note(&mut self, me: usize, report: Report<J>) {
         match report {
             Report::Arrive(waker) => self.worker_table.introduce(me, waker),
-            Report::Run { end, nanos } => {
-                if let Some(end) = end {
-                    self.end(end);
+            Report::Run { claimed, tasks, last, nanos } => {
+                if let Some(claimed) = claimed {
+                    self.queue.give_back(claimed);
                 }
-                self.task_times.note(1, nanos);
-            }
-            Report::Drive { claimed, tasks, last, nanos } => {
-                self.queue.give_back(claimed);
                 self.task_times.note(tasks, nanos);
                 if let Some(end) = last {
                     self.end(end);
@@ -252,31 +245,29 @@ impl<J> Scheduler<J> {
         if self.worker_table.worker(me).lack != Lack::Nothing && !self.only_tombstones() {
             return self.ask_first(me);
         }
-        let next = self.take_queued().or_else(|| self.take_awaited(actions).map(Order::Run))?;
+        let (job, claimed) = match self.take_queued() {
+            Some(taken) => taken,
+            None => (self.take_awaited(actions)?, None),
+        };
         self.worker_table.engage(me);
-        Some(next)
+        Some(Order::Run(job, claimed))
     }
 
-    fn take_queued(&mut self) -> Option<Order<J>> {
+    /// Takes a task, and the fast path with it unless each worker must ask before its next task.
+    fn take_queued(&mut self) -> Option<(J, Option<ClaimedBlock<J>>)> {
         if self.queue.queued() == 0 || self.free_places() == 0 {
             return None;
         }
         if self.needs_attention() {
-            return self.queue.pop().map(Order::Run);
+            return Some((self.queue.pop()?, None));
         }
         if self.is_covered() {
             return None;
         }
-        self.open().map(|(job, claimed)| Order::Drive(job, claimed))
-    }
-
-    /// Takes a task and the fast path with it.
-    fn open(&mut self) -> Option<(J, ClaimedBlock<J>)> {
         // A block may be spent by the others in between; then the next one has the next task.
         while self.queue.queued() > 0 {
-            let taken = self.queue.open();
-            if taken.is_some() {
-                return taken;
+            if let Some((job, claimed)) = self.queue.open() {
+                return Some((job, Some(claimed)));
             }
         }
         None

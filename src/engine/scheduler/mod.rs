@@ -9,7 +9,6 @@ pub(crate) mod gate;
 pub(crate) mod growth;
 pub(crate) mod idle;
 pub(crate) mod lend;
-pub(crate) mod load;
 pub(crate) mod ready;
 pub(crate) mod task_times;
 pub(crate) mod worker_table;

@@ -79,7 +79,7 @@ impl Trial {
     /// A worker on the fast path that reports its only task, which was short.
     fn report(&mut self, me: usize, claimed: ClaimedBlock<u32>) -> Order<u32> {
         let last = Some(End::Completed);
-        self.ask(me, Report::Drive { claimed, tasks: 1, last, nanos: 1_000 })
+        self.ask(me, Report::Run { claimed: Some(claimed), tasks: 1, last, nanos: 1_000 })
     }
 
     /// A worker that has just run a short task, so that tasks are known to be short; it looks.
@@ -87,7 +87,7 @@ impl Trial {
         let mut trial = Trial::new(capacity, 0);
         trial.scheduler.queue.push(0);
         let (me, next) = trial.arrive();
-        let Order::Drive(0, claimed) = next else { panic!("there was a task") };
+        let Order::Run(0, Some(claimed)) = next else { panic!("there was a task") };
         assert!(matches!(trial.report(me, claimed), Order::Look { .. }));
         assert!(trial.scheduler.task_times.is_short());
         (trial, me)
@@ -97,7 +97,7 @@ impl Trial {
     fn with_monitor() -> (Self, usize, ClaimedBlock<u32>, usize) {
         let (mut trial, first) = Trial::with_short_tasks(2);
         trial.submit(1);
-        let Order::Drive(1, claimed) = trial.ask(first, Report::Look { found: true }) else {
+        let Order::Run(1, Some(claimed)) = trial.ask(first, Report::Look { found: true }) else {
             panic!("there was a task")
         };
         let (second, next) = trial.arrive();
@@ -128,7 +128,7 @@ fn a_worker_between_two_tasks_needs_no_call() {
     let mut trial = Trial::new(3, 0);
     trial.scheduler.queue.push(0);
     let (_, next) = trial.arrive();
-    let Order::Drive(0, _claimed) = next else { panic!("there was a task") };
+    let Order::Run(0, Some(_claimed)) = next else { panic!("there was a task") };
     assert!(trial.fast_path.end(), "it has ended its task, and not come to the lock yet");
     assert_eq!(trial.submit(1), 0);
     assert_eq!(trial.submit(2), 1);
@@ -152,7 +152,7 @@ fn a_short_task_calls_a_worker_if_only_the_monitoring_one_is_there() {
 fn short_tasks_call_one_to_watch() {
     let (mut trial, first) = Trial::with_short_tasks(8);
     trial.submit(1);
-    let Order::Drive(1, _claimed) = trial.ask(first, Report::Look { found: true }) else {
+    let Order::Run(1, Some(_claimed)) = trial.ask(first, Report::Look { found: true }) else {
         panic!("there was a task")
     };
     assert_eq!((0..100).map(|job| trial.submit(job)).sum::<usize>(), 1);
@@ -168,7 +168,10 @@ fn the_monitoring_worker_takes_over_when_the_queue_stands_still() {
     if matches!(next, Order::Rest(_)) {
         next = trial.ask(second, Report::Rest);
     }
-    assert!(matches!(next, Order::Drive(2, _)), "it takes the task that stood behind the first");
+    assert!(
+        matches!(next, Order::Run(2, Some(_))),
+        "it takes the task that stood behind the first"
+    );
     assert!(!trial.scheduler.task_times.is_short(), "and tasks are no longer taken for short");
     assert_eq!(trial.submit(4), 0, "both workers are busy");
 }
@@ -211,13 +214,14 @@ fn a_worker_at_the_lock_takes_the_task_of_one_who_waited() {
     trial.scheduler.limits.queue = 0;
     trial.scheduler.queue.push(1);
     let (me, next) = trial.arrive();
-    let Order::Drive(1, claimed) = next else { panic!("there was a task") };
+    let Order::Run(1, Some(claimed)) = next else { panic!("there was a task") };
     trial.scheduler.hold_place();
     trial.scheduler.queue_up(Waiter::thread(), Some(2));
     let mut actions = Actions::default();
-    let report = Report::Drive { claimed, tasks: 1, last: Some(End::Completed), nanos: 0 };
+    let report =
+        Report::Run { claimed: Some(claimed), tasks: 1, last: Some(End::Completed), nanos: 0 };
     let next = trial.scheduler.next(me, report, &mut actions);
-    assert!(matches!(next, Order::Drive(2, _) | Order::Run(2)));
+    assert!(matches!(next, Order::Run(2, Some(_)) | Order::Run(2, None)));
     assert!(actions.call.is_empty() && actions.start.is_empty(), "no other worker is needed");
 }
 
@@ -245,7 +249,7 @@ fn a_parked_worker_that_wakes_by_itself_takes_what_is_there() {
     let (third, _) = trial.arrive();
     assert_eq!(trial.submit(2), 0);
     let next = trial.expire(third);
-    assert!(matches!(next, Order::Drive(2, _)), "it is here, and the line is not empty");
+    assert!(matches!(next, Order::Run(2, Some(_))), "it is here, and the queue is not empty");
     assert!(trial.scheduler.task_times.is_short(), "which says nothing about the others");
     assert!(trial.scheduler.worker_table.call_newest().is_some());
     assert_eq!(
@@ -265,7 +269,7 @@ fn the_monitoring_worker_helps_with_a_long_backlog() {
         assert!(claimed.next(&trial.fast_path, true).is_ok(), "the queue moves");
         (trial.ask(second, Report::Rest), claimed).0
     };
-    assert!(matches!(backlog(2), Order::Drive(1, _)));
+    assert!(matches!(backlog(2), Order::Run(1, Some(_))));
     assert!(matches!(backlog(1), Order::Rest(Some(_))), "it parks on");
 }
 
@@ -282,7 +286,9 @@ fn idle_time_is_counted_from_the_first_rest_after_a_task() {
     assert!(trial.scheduler.worker_table.call_newest().is_some());
     assert_eq!(until(trial.ask(me, Report::Rest)), first, "a call without a task is a part of it");
     trial.submit(1);
-    let Order::Drive(1, claimed) = trial.ask(me, Report::Rest) else { panic!("there is a task") };
+    let Order::Run(1, Some(claimed)) = trial.ask(me, Report::Rest) else {
+        panic!("there is a task")
+    };
     drop(trial.report(me, claimed));
     assert!(until(trial.ask(me, Report::Look { found: false })) > first);
 }

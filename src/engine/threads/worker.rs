@@ -76,8 +76,7 @@ impl<W: ThreadWork> Worker<'_, W> {
             // Also for the tasks of the fast path, which is sealed when all tasks are cancelled.
             set_epoch(epoch);
             report = match next {
-                Order::Run(job) => self.run_one(job),
-                Order::Drive(job, claimed) => self.drive(job, claimed),
+                Order::Run(job, claimed) => self.work_off(job, claimed),
                 Order::Look { published } => self.look(published),
                 Order::Rest(until) => rest(until),
                 Order::GetReady => {
@@ -118,18 +117,19 @@ impl<W: ThreadWork> Worker<'_, W> {
         }
     }
 
-    fn run_one(&mut self, job: W::Job) -> Report<W::Job> {
-        let begin = now();
-        let end = self.run(job).uncounted();
-        Report::Run { end, nanos: nanos_since(begin) }
-    }
-
-    /// Runs tasks from the fast path until it is sealed, spent or dry.
-    fn drive(&mut self, first: W::Job, mut claimed: ClaimedBlock<W::Job>) -> Report<W::Job> {
+    /// Runs a task, and with a claimed block goes on until the fast path is sealed, spent or dry.
+    fn work_off(
+        &mut self,
+        first: W::Job,
+        mut claimed: Option<ClaimedBlock<W::Job>>,
+    ) -> Report<W::Job> {
         let (begin, mut tasks, mut timed) = (now(), 1, None);
         let mut last = self.run(first).uncounted();
-        while matches!(last, None | Some(End::Completed)) && self.goes_on() {
-            match claimed.next(&self.engine.fast_path, last.is_some()) {
+        while let Some(block) = &mut claimed
+            && matches!(last, None | Some(End::Completed))
+            && self.goes_on()
+        {
+            match block.next(&self.engine.fast_path, last.is_some()) {
                 Ok(job) => {
                     last = self.run(job).uncounted();
                     tasks += 1;
@@ -145,7 +145,7 @@ impl<W: ThreadWork> Worker<'_, W> {
             }
         }
         let (tasks, nanos) = timed.unwrap_or_else(|| (tasks, nanos_since(begin)));
-        Report::Drive { claimed, tasks, last, nanos }
+        Report::Run { claimed, tasks, last, nanos }
     }
 
     /// Ends the last task and waits a moment for the next. True if there is one.
@@ -241,7 +241,7 @@ mod tests {
         let engine = engine();
         (0..5).for_each(|_| engine.lock().queue.push(Task::new(|| {})));
         let (job, claimed) = engine.lock().queue.open().expect("there are five");
-        let Report::Drive { tasks, .. } = worker(&engine).drive(job, claimed) else {
+        let Report::Run { tasks, .. } = worker(&engine).work_off(job, Some(claimed)) else {
             panic!("it was on the fast path")
         };
         assert_eq!(tasks, 5);

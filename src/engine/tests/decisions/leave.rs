@@ -26,7 +26,7 @@ fn a_leaving_worker_is_called_back_by_a_task() {
     assert_eq!(trial.submit(7), 0, "its place is not vacant yet");
     assert!(trial.scheduler.calls_back(me));
     let next = trial.ask(me, Report::Rest);
-    assert!(matches!(next, Order::Drive(7, _)));
+    assert!(matches!(next, Order::Run(7, Some(_))));
 }
 
 #[test]
@@ -116,6 +116,6 @@ fn the_last_certain_worker_is_not_too_many() {
     let mut trial = Trial::new(1, 0);
     let me = trial.scheduler.worker_table.add(WorkerState::Engaged);
     trial.scheduler.worker_table.add(WorkerState::Starting);
-    let next = trial.ask(me, Report::Run { end: None, nanos: 1_000_000 });
+    let next = trial.ask(me, Report::Run { claimed: None, tasks: 1, last: None, nanos: 1_000_000 });
     assert!(!matches!(next, Order::Leave), "the other one may fail");
 }

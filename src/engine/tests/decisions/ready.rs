@@ -33,7 +33,7 @@ fn a_worker_is_asked_only_if_there_is_a_task() {
     assert!(matches!(next, Order::GetReady) && actions.start.is_empty());
     assert_eq!(trial.scheduler.worker_table.worker_state(me), WorkerState::Asking);
     let (next, _) = trial.ask_lacking(me, Lack::Nothing);
-    assert!(matches!(next, Order::Drive(1, _)));
+    assert!(matches!(next, Order::Run(1, Some(_))));
 }
 
 #[test]
@@ -91,11 +91,11 @@ fn a_tombstone_that_another_worker_passes_over_stands_for_no_other_task() {
     trial.scheduler.accounting.note_cancel();
     let (_, next) = trial.arrive();
     // The first is the tombstone. It is still counted as one, and the second is a task.
-    let Order::Drive(1, _claimed) = next else { panic!("there are two") };
+    let Order::Run(1, Some(_claimed)) = next else { panic!("there are two") };
     assert!(!trial.scheduler.only_tombstones());
     trial.scheduler.accounting.note_cancel();
     assert!(trial.scheduler.only_tombstones());
     let me = trial.called();
     let (next, _) = trial.ask_lacking(me, Lack::State);
-    assert!(matches!(next, Order::Run(2) | Order::Drive(2, _)), "to pass it over");
+    assert!(matches!(next, Order::Run(2, None) | Order::Run(2, Some(_))), "to pass it over");
 }
