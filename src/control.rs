@@ -18,8 +18,9 @@ use self::steer::Steer;
 pub use self::stop::Cancelled;
 pub(crate) use self::stop::LAST_WAIT;
 pub(crate) use self::timer::within;
-use crate::engine::{Ended, Engine, Load, NoStart, Work};
+use crate::engine::{Ended, Engine, NoStart, Work};
 use crate::error::StillRunning;
+use crate::multi::load::Load;
 
 /// The figures, the size and the ends of a pool, whatever it runs. [`Pool`](crate::Pool),
 /// [`FnPool`](crate::FnPool) and the pools of futures dereference to it, so these are methods of every
@@ -84,7 +85,7 @@ impl Control {
 
     /// Costs two or three reads, and no lock.
     pub(crate) fn load(&self) -> Load {
-        self.engine.load()
+        Load::new(self.engine.tasks_and_places())
     }
 
     /// An error if the caller would wait for itself.

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::Cancelled;
-use crate::engine::{Ended, Engine, Load, NoStart, Work, WorkerKind};
+use crate::engine::{Ended, Engine, NoStart, Work, WorkerKind};
 use crate::error::{ReopenError, StillRunning};
 use crate::stats::Stats;
 
 /// An engine, whatever its workers do.
 pub(super) trait Steer: Send + Sync {
     fn stats(&self) -> Stats;
-    fn load(&self) -> Load;
+    fn tasks_and_places(&self) -> (usize, usize);
     fn is_closed(&self) -> bool;
     fn minimum(&self) -> usize;
     fn most(&self) -> usize;
@@ -49,8 +49,8 @@ impl<W: Work> Steer for Engine<W> {
         Engine::stats(self)
     }
 
-    fn load(&self) -> Load {
-        Engine::load(self)
+    fn tasks_and_places(&self) -> (usize, usize) {
+        Engine::tasks_and_places(self)
     }
 
     fn is_closed(&self) -> bool {
@@ -134,7 +134,7 @@ impl<W: Work> Steer for Engine<W> {
     }
 
     fn drain(self: Arc<Self>, deadline: Option<Instant>) -> Ending {
-        Engine::drain(&self, deadline)
+        Engine::wait_until(&self, Ended::Workers, deadline)
     }
 
     fn wait_until(self: Arc<Self>, what: Ended, deadline: Option<Instant>) -> Ending {

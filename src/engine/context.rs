@@ -3,13 +3,9 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-#[cfg(any(feature = "tokio", test))]
-use crate::engine::executor::polling;
-use crate::engine::scheduler::lend::Lender;
-use crate::engine::task::current::{epoch, set_epoch};
-use crate::engine::task::waits::Waits;
-use crate::engine::{Engine, Work};
-use crate::on_cancel::Epoch;
+use crate::engine::actions::{Actions, Release};
+use crate::engine::waits::Waits;
+use crate::on_cancel::{Epoch, Stoppable};
 
 #[cfg(not(loom))]
 thread_local! {
@@ -17,18 +13,34 @@ thread_local! {
     static POLLED: Cell<bool> = const { Cell::new(false) };
     /// The worker that this thread is, and the tasks that it joined and runs itself, the innermost last.
     static FRAMES: RefCell<Vec<Frame>> = const { RefCell::new(Vec::new()) };
+    /// When the innermost task started. It has no destructor, so to write it costs nothing.
+    static EPOCH: Cell<Epoch> = const { Cell::new(0) };
 }
 
 #[cfg(loom)]
 loom::thread_local! {
     static POLLED: Cell<bool> = Cell::new(false);
     static FRAMES: RefCell<Vec<Frame>> = RefCell::new(Vec::new());
+    static EPOCH: Cell<Epoch> = Cell::new(0);
+}
+
+/// A pool whose tasks may wait for others.
+pub(crate) trait Lender: Release + Stoppable {
+    /// A task waits from now on. Returns what is to be done after all locks are free.
+    fn begin_wait(&self) -> Actions;
+
+    /// A task does not wait any more.
+    fn end_wait(&self) -> Actions;
+
+    /// Does what was decided under the lock.
+    fn carry_out(self: Arc<Self>, actions: Actions);
 }
 
 /// What a thread runs for one pool.
 struct Frame {
     pool: Arc<dyn Lender>,
-    kind: Kind,
+    /// Of a thread that polls many futures.
+    find_waits: Option<FindWaits>,
     /// What the task waits for, if it is a thread's and has polled a handle.
     waits: Option<Arc<Waits>>,
 }
@@ -38,13 +50,12 @@ struct Frame {
 pub(crate) enum Kind {
     /// A task that has the thread for itself, and may block it.
     Thread,
-    #[cfg_attr(
-        not(any(feature = "tokio", test)),
-        expect(dead_code, reason = "for pools of futures")
-    )]
     /// One of many futures.
     Task,
 }
+
+/// Finds what the future waits for that the calling thread polls for this pool.
+pub(crate) type FindWaits = fn(&Arc<dyn Lender>) -> Option<Arc<Waits>>;
 
 fn with_innermost<R>(look: impl FnOnce(&mut Frame) -> R) -> Option<R> {
     FRAMES.try_with(|frames| frames.borrow_mut().last_mut().map(look)).ok().flatten()
@@ -52,7 +63,7 @@ fn with_innermost<R>(look: impl FnOnce(&mut Frame) -> R) -> Option<R> {
 
 /// What the calling thread runs for whatever pool, if it does.
 pub(crate) fn inside() -> Option<Kind> {
-    with_innermost(|frame| frame.kind)
+    with_innermost(|frame| if frame.find_waits.is_some() { Kind::Task } else { Kind::Thread })
 }
 
 /// The pool whose task the calling thread runs.
@@ -77,7 +88,7 @@ pub(crate) fn is_inside(engine: usize) -> bool {
 }
 
 /// Whether the task that the calling thread runs is one of this engine's.
-pub(crate) fn is_innermost<W: Work>(engine: &Arc<Engine<W>>) -> bool {
+pub(crate) fn is_innermost<T: ?Sized>(engine: &Arc<T>) -> bool {
     with_innermost(|frame| address(&frame.pool) == address(engine)).unwrap_or(false)
 }
 
@@ -86,11 +97,22 @@ pub(crate) fn address<T: ?Sized>(engine: &Arc<T>) -> usize {
     Arc::as_ptr(engine).cast::<()>().addr()
 }
 
+/// When the task started that the calling thread runs.
+#[inline]
+pub(crate) fn epoch() -> Epoch {
+    EPOCH.with(Cell::get)
+}
+
+/// Says when the next tasks of this thread started. Returns what was said before.
+#[inline]
+pub(crate) fn set_epoch(epoch: Epoch) -> Epoch {
+    EPOCH.with(|kept| kept.replace(epoch))
+}
+
 /// What the task that the calling thread runs waits for.
 pub(crate) fn current_waits() -> Option<Arc<Waits>> {
-    #[cfg(any(feature = "tokio", test))]
-    if inside()? == Kind::Task {
-        return polling::current_waits(&current_pool()?);
+    if let Some(find) = with_innermost(|frame| frame.find_waits)? {
+        return find(&current_pool()?);
     }
     POLLED.with(|polled| polled.set(true));
     with_innermost(|frame| {
@@ -120,11 +142,12 @@ pub(crate) fn resume_on_thread() {
     }
 }
 
-/// Notes that the calling thread runs a task of this engine, until the guard is dropped. In the destructor
+/// Notes that the calling thread runs tasks of this pool, until the guard is dropped. In the destructor
 /// of a thread-local, where that cannot be noted any more, this does nothing.
-pub(crate) fn enter<W: Work>(engine: &Arc<Engine<W>>, kind: Kind) -> Inside {
-    let frame = Frame { pool: Arc::clone(engine) as _, kind, waits: None };
-    let _ = FRAMES.try_with(|frames| frames.borrow_mut().push(frame));
+pub(crate) fn enter(pool: Arc<dyn Lender>, find_waits: Option<FindWaits>) -> Inside {
+    let _ = FRAMES.try_with(|frames| {
+        frames.borrow_mut().push(Frame { pool, find_waits, waits: None });
+    });
     Inside(epoch())
 }
 

@@ -2,6 +2,7 @@
 //!
 //! A room for each part of it: see the README beside this file.
 
+mod actions;
 mod contain;
 mod context;
 #[cfg(any(feature = "tokio", test))]
@@ -11,9 +12,11 @@ mod scheduler;
 mod spin;
 pub(crate) mod sync;
 pub(crate) mod task;
+mod thread_list;
 mod threads;
 pub(crate) mod wait;
 pub(crate) mod wait_list;
+mod waits;
 
 #[cfg(all(test, loom))]
 pub(crate) mod models;
@@ -32,32 +35,30 @@ pub(crate) use self::scheduler::core::WorkerKind;
 use self::scheduler::core::{Actions, Limits, Phase, Scheduler};
 use self::scheduler::worker_table::WorkerState;
 use self::sync::{Arc as Shared, Mutex, MutexGuard, lock};
-use self::threads::start::{PoolId, Threads};
+use self::thread_list::ThreadList;
+use crate::error::Refused;
 use crate::on_cancel::Cancels;
 
+pub(crate) use self::actions::{CloseListener, Release};
 pub(crate) use self::contain::contain;
 pub(crate) use self::context::{Kind, depth, inside, resume_on_thread};
 pub(crate) use self::queue::fast_path::MOST_BUSY as MAX_WORKERS;
 pub(crate) use self::scheduler::accounting::{Counts, End};
-pub(crate) use self::scheduler::core::CloseListener;
 #[cfg(feature = "tokio")]
 pub(crate) use self::scheduler::ends::CloseSubscription;
 pub(crate) use self::scheduler::ends::Ended;
 pub(crate) use self::scheduler::entry::{Held, Patience};
 pub(crate) use self::scheduler::growth::ByLoad;
-pub(crate) use self::scheduler::lend::{Lent, Release};
-pub(crate) use self::scheduler::load::{Load, Standing};
 pub(crate) use self::scheduler::ready::Lack;
 pub(crate) use self::sync::Padded;
 pub(crate) use self::task::current::{is_cancelled, with_current};
 pub(crate) use self::task::handle::{Joinable, TaskState, Unpack};
-pub(crate) use self::task::join::{
-    block_on, block_on_until, check_wait, poll_outcome, suspend_on, wait_for, wait_with,
-};
+pub(crate) use self::task::join::{check_wait, poll_outcome, suspend_on, wait_for, wait_with};
 pub(crate) use self::task::queue_entry::QueueEntry;
 pub(crate) use self::task::run::Hooks;
-pub(crate) use self::task::waits::Suspension;
 pub(crate) use self::threads::worker::start_worker;
+pub(crate) use self::wait::{block_on, block_on_until};
+pub(crate) use self::waits::{Lent, Suspension};
 #[cfg(feature = "tokio")]
 pub(crate) use self::{
     executor::bare::Bare,
@@ -125,6 +126,15 @@ pub(crate) enum NoStart {
     RuntimeGone,
 }
 
+impl From<NoStart> for Refused {
+    fn from(error: NoStart) -> Self {
+        match error {
+            NoStart::Thread(_) => Refused::NoWorker,
+            NoStart::RuntimeGone => Refused::RuntimeGone,
+        }
+    }
+}
+
 impl From<io::Error> for NoStart {
     fn from(error: io::Error) -> Self {
         NoStart::Thread(error)
@@ -177,13 +187,9 @@ pub(crate) struct Engine<W: Work> {
     /// On cache lines of its own: submitters write here while workers read what stands beside it.
     scheduler: Padded<Mutex<Scheduler<W::Job>>>,
     fast_path: Shared<FastPath>,
-    id: PoolId,
     /// What is known of cancelled tasks.
     cancels: Arc<Cancels>,
-    /// The threads that have not been joined. No decision depends on them.
-    threads: Mutex<Threads>,
-    /// Held by the thread that joins all of them.
-    joining: Mutex<()>,
+    threads: ThreadList,
     settings: Settings,
     work: W,
 }
@@ -203,10 +209,8 @@ impl<W: Work> Engine<W> {
             scheduler.worker_table.reserve(settings.capacity);
         }
         let scheduler = Padded(Mutex::new(scheduler));
-        let (threads, joining) = (Mutex::new(Threads::default()), Mutex::new(()));
-        let id = PoolId::new();
-        let cancels = Arc::default();
-        Arc::new(Engine { scheduler, fast_path, id, cancels, threads, joining, settings, work })
+        let (cancels, threads) = (Arc::default(), ThreadList::new());
+        Arc::new(Engine { scheduler, fast_path, cancels, threads, settings, work })
     }
 
     fn lock(&self) -> MutexGuard<'_, Scheduler<W::Job>> {

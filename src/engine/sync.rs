@@ -77,6 +77,7 @@ pub(crate) struct Place<T>(std::cell::UnsafeCell<T>);
 
 #[cfg(not(loom))]
 impl<T> Place<T> {
+    #[cfg(any(feature = "tokio", test))]
     pub(crate) fn new(value: T) -> Self {
         Place(std::cell::UnsafeCell::new(value))
     }

@@ -5,7 +5,7 @@
 //! thousands of times what the verdict costs, so a thread first looks around for a while.
 
 use std::sync::Arc;
-use std::task::{Wake, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
 use crate::engine::spin::look;
@@ -29,8 +29,8 @@ pub(crate) enum Verdict {
 pub(crate) enum WaitMode {
     /// A thread that reads its verdict again and again: it need not be woken.
     Looking = 0,
-    /// A thread that rests for a while, so that it is worth waking.
-    Dozing = 1,
+    /// A thread that is parked for a while, so that it is worth waking.
+    TimedPark = 1,
     /// A thread or a future that does nothing until it is woken.
     Parked = 2,
 }
@@ -83,7 +83,7 @@ impl Waiter {
     pub(crate) fn wait_mode(&self) -> WaitMode {
         match self.wait_mode.load(Ordering::Relaxed) {
             0 => WaitMode::Looking,
-            1 => WaitMode::Dozing,
+            1 => WaitMode::TimedPark,
             _ => WaitMode::Parked,
         }
     }
@@ -143,6 +143,39 @@ pub(crate) fn park_until(deadline: Option<Instant>, rest: Option<Duration>) -> b
     }
     park(Some(rest.map_or(left, |rest| rest.min(left))));
     true
+}
+
+/// Polls until it is ready, on this thread, which looks around before it parks.
+pub(crate) fn block_on<R>(poll: impl FnMut(&mut Context<'_>) -> Poll<R>) -> R {
+    match block_on_until(None, poll, || None) {
+        Some(value) => value,
+        None => unreachable!("without a deadline there is a value"),
+    }
+}
+
+/// As [`block_on`]. None if it was not ready in time. Before it parks, `retry` says for how long at most.
+pub(crate) fn block_on_until<R>(
+    deadline: Option<Instant>,
+    mut poll: impl FnMut(&mut Context<'_>) -> Poll<R>,
+    mut retry: impl FnMut() -> Option<Duration>,
+) -> Option<R> {
+    let waker = this_thread();
+    let mut context = Context::from_waker(&waker);
+    let mut ready = |context: &mut Context<'_>| match poll(context) {
+        Poll::Ready(value) => Some(value),
+        Poll::Pending => None,
+    };
+    if let Some(value) = look(|| ready(&mut context)) {
+        return Some(value);
+    }
+    loop {
+        if let Some(value) = ready(&mut context) {
+            return Some(value);
+        }
+        if !park_until(deadline, retry()) {
+            return ready(&mut context);
+        }
+    }
 }
 
 /// A waker that unparks the thread it was made on.

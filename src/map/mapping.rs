@@ -5,8 +5,8 @@ use std::panic::Location;
 use std::sync::Arc;
 
 use crate::completions::{Completions, InFlight, Numbered};
-use crate::engine::Standing;
 use crate::error::{JoinError, Refused, TaskError};
+use crate::multi::load::Standing;
 use crate::pool::Pool;
 
 /// Where the items are run. `T` is a handle to a task.

@@ -5,8 +5,8 @@ use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::sync::atomic::Ordering;
 
+use super::load::{Load, Standing};
 use super::{Multi, Shard};
-use crate::engine::{Load, Standing};
 use crate::error::Refused;
 
 /// How a [`Multi`] chooses the shard for a task.

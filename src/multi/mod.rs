@@ -9,6 +9,7 @@ mod hold; // .. or how a place is held for it
 mod give_async; // .. if it is a future
 #[cfg(feature = "tokio")]
 mod pack; // .. and how such a one waits
+pub(crate) mod load; // how much each shard has to do
 mod limits; // .. and the other limits of all shards
 mod stop; // stopping what runs in all shards
 mod wait; // how a thread waits for the ends

@@ -41,7 +41,7 @@ impl<J> Scheduler<J> {
         self.come_to_lock(me);
         self.serve_waiters(actions);
         self.queue.pop_some(most.min(self.free_places()), jobs);
-        self.queue.begin_driven(jobs.len());
+        self.queue.fast_path.begin_driven(jobs.len());
         while jobs.len() < most
             && let Some(job) = self.take_awaited(actions)
         {
@@ -82,7 +82,7 @@ impl<J> Scheduler<J> {
         let tasks = self.room_to_run().min(most);
         if tasks > 0 {
             self.queue.pass(tasks);
-            self.queue.begin_driven(tasks);
+            self.queue.fast_path.begin_driven(tasks);
             self.start_all(actions);
         }
         Some(tasks)
@@ -94,9 +94,9 @@ impl<J> Scheduler<J> {
     fn needs_no_driver(&self) -> bool {
         self.is_closed()
             && self.queue.queued() == 0
-            && self.queue.driven() == 0
+            && self.queue.fast_path.driven() == 0
             && self.accounting.adopted() == 0
-            && self.can_spare_one()
+            && self.may_go(0)
     }
 
     /// A driver goes idle although there may be something to poll, because another one is enough. Not

@@ -14,16 +14,16 @@ use std::time::{Duration, Instant};
 
 pub(crate) use self::begun::Begun;
 use self::poll_turn::PollTurn;
-use crate::engine::context::{Kind, enter};
+use crate::engine::context::{enter, set_epoch};
 use crate::engine::executor::cell::{self, Polled, Runnable};
 use crate::engine::executor::drive::{Has, Refill};
-use crate::engine::executor::polling::{Polls, set_short};
+use crate::engine::executor::polling::{Polls, current_waits, set_short};
 use crate::engine::executor::run_queue::{Executor, RunQueue};
 use crate::engine::executor::watchdog;
 use crate::engine::scheduler::accounting::{Counts, End};
 use crate::engine::scheduler::core::Actions;
 use crate::engine::sync::now;
-use crate::engine::task::current::{as_current, set_epoch};
+use crate::engine::task::current::as_current;
 use crate::engine::{Engine, Work};
 use crate::on_cancel::Epoch;
 
@@ -133,7 +133,7 @@ impl<W: Drives> Driver<W> {
         // The thread that started it and dies now is not there to be told.
         let _ = self.begun.rely();
         let engine = Arc::clone(&self.engine);
-        let _inside = enter(&engine, Kind::Task);
+        let _inside = enter(Arc::clone(&engine) as _, Some(current_waits));
         let _polls = Polls::cells_of(engine.work.executor(), self.run_queue.number());
         self.unknown |= self.run_queue.rise(context.waker());
         if self.steps_back() {

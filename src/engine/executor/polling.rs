@@ -3,11 +3,10 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
+use crate::engine::context::{Lender, set_epoch};
 use crate::engine::executor::cell::Header;
 use crate::engine::executor::run_queue::Executor;
-use crate::engine::scheduler::lend::Lender;
-use crate::engine::task::current::set_epoch;
-use crate::engine::task::waits::Waits;
+use crate::engine::waits::Waits;
 
 #[cfg(not(loom))]
 thread_local! {

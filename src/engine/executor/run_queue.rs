@@ -17,12 +17,12 @@ mod state;
 use std::sync::Arc;
 use std::task::Waker;
 
+use crate::engine::context::Lender;
 use crate::engine::executor::cell::Runnable;
 use crate::engine::executor::watchdog::PollStats;
-use crate::engine::scheduler::lend::Lender;
 use crate::engine::sync::atomic::{AtomicBool, Ordering};
 use crate::engine::sync::{Mutex, MutexGuard, Padded, lock};
-use crate::engine::task::waits::Waits;
+use crate::engine::waits::Waits;
 
 pub(crate) use self::executor::Executor;
 use self::others::ExecutorState;

@@ -517,7 +517,7 @@ fn a_drain_sees_its_end_although_the_pool_is_opened_again() {
         let (engine, _) = engine(settings(1, 4));
         let other = Arc::clone(&engine);
         let opener = thread::spawn(move || other.reopen().is_ok());
-        engine.drain(None).unwrap();
+        engine.wait_until(Ended::Workers, None).unwrap();
         opener.join().unwrap();
     });
 }

@@ -65,7 +65,7 @@ impl Event {
 }
 
 fn drain(pool: &Pool) {
-    pool.drain(None).unwrap();
+    pool.wait_until(Ended::Workers, None).unwrap();
     assert!(pool.stats().adds_up());
 }
 

@@ -12,17 +12,11 @@ use crate::engine::sync::{Arc, Place};
 /// many tasks; models use the smallest number that has a next cell.
 pub(crate) const CELLS: usize = if cfg!(loom) { 2 } else { 256 };
 
-/// The least that the system hands out, on most machines.
-const PAGE: usize = 4096;
-
 /// [`CELLS`] places for jobs. Aligned so that a cell of 64 bytes is one cache line.
 #[repr(align(64))]
 pub(crate) struct Block<J> {
     cells: [Place<MaybeUninit<J>>; CELLS],
 }
-
-/// Blocks that a worker has made for a queue.
-pub(crate) type Blocks<J> = Vec<Arc<Block<J>>>;
 
 // SAFETY: a job is moved in by one thread and out by another, so it must be `Send`. No thread
 // holds a reference to a job inside a block, so it need not be `Sync`.
@@ -42,16 +36,6 @@ impl<J> Block<J> {
     #[cfg(loom)]
     pub(crate) fn new() -> Arc<Self> {
         Arc::new(Block { cells: std::array::from_fn(|_| Place::new(MaybeUninit::uninit())) })
-    }
-
-    /// As [`Block::new`], on pages that the system has handed out: that happens when they are first written
-    /// to, and takes as long as dozens of short tasks.
-    pub(crate) fn on_pages() -> Arc<Self> {
-        let mut block = Block::new();
-        let per_page = (PAGE / size_of::<J>().max(1)).max(1);
-        let own = Arc::get_mut(&mut block).into_iter().flat_map(|block| &mut block.cells);
-        own.step_by(per_page).for_each(|cell| *cell = Place::new(MaybeUninit::zeroed()));
-        block
     }
 
     /// Moves a job into a cell.
@@ -103,23 +87,6 @@ mod tests {
                 scope.spawn(move || assert_eq!(unsafe { block.empty(cell) }, vec![cell; 3]));
             }
         });
-    }
-
-    #[test]
-    fn a_block_on_pages_is_like_any_other() {
-        fn holds<J: Send + PartialEq + std::fmt::Debug>(job: impl Fn() -> J) {
-            let block = Block::on_pages();
-            for cell in [0, 1, CELLS - 1] {
-                // SAFETY: the cell is empty, and this is the only thread.
-                unsafe { block.fill(cell, job()) };
-                // SAFETY: the cell was filled on the line above, and is emptied once.
-                assert_eq!(unsafe { block.empty(cell) }, job());
-            }
-        }
-        holds(|| ());
-        holds(|| Box::new(7));
-        holds(|| [7_u64; 8]);
-        holds(|| [7_u8; PAGE + 1]);
     }
 
     #[test]

@@ -93,7 +93,7 @@ struct Published {
     /// A submitter or drainer waits for a place or for the end of all tasks, so a worker without work should
     /// say so at once. Only a hint: what must not be missed is sealed.
     hurry: AtomicBool,
-    /// How many tasks may be queued and running; none in a closed pool. Only a hint: see `load`.
+    /// How many tasks may be queued and running; none in a closed pool. Only a hint.
     places: AtomicUsize,
     /// How many tasks may run. Only a hint, too.
     capacity: AtomicUsize,
@@ -139,6 +139,13 @@ impl FastPath {
     #[inline]
     pub(crate) fn places(&self) -> usize {
         self.published.places.load(Ordering::Relaxed)
+    }
+
+    /// Queued and running tasks, read without the lock. Tasks that were cancelled count until their turn comes.
+    pub(crate) fn tasks(&self) -> usize {
+        // First the tally: what is published later only adds to what was taken before.
+        let tally = self.tally();
+        tally.queued(self.published()) + tally.busy() + self.driven()
     }
 
     #[cfg(feature = "tokio")]
@@ -281,5 +288,17 @@ mod tests {
         fast_path.open();
         assert_eq!(claim(0), Claim::Ask, "the block is spent");
         assert_eq!(claim(block), Claim::Cell(0));
+    }
+
+    #[test]
+    fn tasks_that_drivers_run_are_part_of_the_tasks() {
+        let fast_path = FastPath::new();
+        fast_path.publish(2);
+        fast_path.take(1, true);
+        assert_eq!(fast_path.tasks(), 2);
+        fast_path.begin_driven(1);
+        assert_eq!(fast_path.tasks(), 3);
+        fast_path.end_locked();
+        assert_eq!(fast_path.tasks(), 2);
     }
 }

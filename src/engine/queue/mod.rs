@@ -8,8 +8,8 @@ pub(crate) mod fast_path;
 
 use std::collections::VecDeque;
 
-use crate::engine::queue::block::{Block, Blocks, CELLS};
-use crate::engine::queue::fast_path::{Claim, FastPath, Tally};
+use crate::engine::queue::block::{Block, CELLS};
+use crate::engine::queue::fast_path::{Claim, FastPath};
 use crate::engine::sync::Arc;
 
 /// How many empty blocks are kept for later, at least, and at most if the pool reserved no more.
@@ -18,13 +18,13 @@ const MOST_SPARE_BLOCKS: usize = 16;
 
 /// The part of the queue that lives under the lock.
 pub(crate) struct Queue<J> {
-    fast_path: Arc<FastPath>,
+    pub(crate) fast_path: Arc<FastPath>,
     /// From the block with the next ticket to the one being filled.
     blocks: VecDeque<Arc<Block<J>>>,
     /// The ticket of the first cell of the first block.
     base: u64,
     published: u64,
-    spare: Blocks<J>,
+    spare: Vec<Arc<Block<J>>>,
     spare_limit: usize,
 }
 
@@ -51,6 +51,7 @@ impl<J> Queue<J> {
     /// it up, they wait for each other at the allocator.
     pub(crate) fn keep_room(&mut self, tasks: usize) {
         self.spare_limit = (tasks / CELLS + 1).clamp(SPARE_BLOCKS, MOST_SPARE_BLOCKS);
+        self.spare.truncate(self.spare_limit);
     }
 
     /// Makes room for `tasks` tasks now, and keeps it.
@@ -64,32 +65,13 @@ impl<J> Queue<J> {
         }
     }
 
-    /// How many empty blocks are kept.
-    pub(crate) fn spare(&self) -> usize {
-        self.spare.len()
-    }
-
-    /// Takes empty blocks that a worker has prepared.
-    pub(crate) fn add_spare(&mut self, blocks: Blocks<J>) {
-        self.spare.extend(blocks);
-    }
-
-    /// Lets go of empty blocks that are more than are kept.
-    pub(crate) fn drop_surplus(&mut self) {
-        self.spare.truncate(self.spare_limit);
-    }
-
     /// How many tasks have ever been accepted.
     pub(crate) fn published(&self) -> u64 {
         self.published
     }
 
-    pub(crate) fn tally(&self) -> Tally {
-        self.fast_path.tally()
-    }
-
     pub(crate) fn queued(&self) -> usize {
-        self.tally().queued(self.published)
+        self.fast_path.tally().queued(self.published)
     }
 
     pub(crate) fn push(&mut self, job: J) {
@@ -112,21 +94,6 @@ impl<J> Queue<J> {
         Some(job)
     }
 
-    /// How many tasks drivers run.
-    pub(crate) fn driven(&self) -> usize {
-        self.fast_path.driven()
-    }
-
-    #[cfg(any(feature = "tokio", test))]
-    pub(crate) fn begin_driven(&self, tasks: usize) {
-        self.fast_path.begin_driven(tasks);
-    }
-
-    pub(crate) fn end_driven(&self) {
-        self.fast_path.end_driven();
-    }
-
-    #[cfg(any(feature = "tokio", test))]
     /// Takes up to `most` tasks, which are counted elsewhere. Seals the fast path.
     pub(crate) fn pop_some(&mut self, most: usize, into: &mut Vec<J>) {
         into.extend((0..most).map_while(|_| self.take_sealed(false)));
@@ -137,11 +104,7 @@ impl<J> Queue<J> {
     /// Counts `tasks` tasks as accepted and taken. The queue is empty, so they need not enter it. Seals
     /// the fast path. Only where no worker holds a claimed block.
     pub(crate) fn pass(&mut self, tasks: usize) {
-        self.fast_path.seal();
-        debug_assert_eq!(self.queued(), 0, "no queued task is overtaken");
-        self.published += tasks as u64;
-        self.fast_path.publish(self.published);
-        self.fast_path.take(tasks as u64, false);
+        self.skip(tasks as u64);
         // All cells of all blocks are empty, so the first one can be used from its beginning.
         self.base = self.published;
     }
@@ -149,25 +112,27 @@ impl<J> Queue<J> {
     /// Takes everything that stands in the queue. Seals the fast path.
     pub(crate) fn take_all(&mut self) -> Vec<J> {
         let mut jobs = Vec::with_capacity(self.queued());
-        while let Some(job) = self.take_sealed(false) {
-            jobs.push(job);
-            self.drop_spent();
-        }
+        self.pop_some(usize::MAX, &mut jobs);
         jobs
     }
 
     /// Passes over what is left of the block that is being filled, so that a worker which holds it asks the lock before
     /// its next task. Returns how many tickets that were. For an empty queue. Seals the fast path.
     pub(crate) fn end_block(&mut self) -> u64 {
-        self.fast_path.seal();
-        debug_assert_eq!(self.queued(), 0, "no queued task is passed over");
         self.drop_spent();
         let left = (self.base + CELLS as u64 - self.published) % CELLS as u64;
-        self.published += left;
-        self.fast_path.publish(self.published);
-        self.fast_path.take(left, false);
+        self.skip(left);
         self.drop_spent();
         left
+    }
+
+    /// Counts tickets as published and taken. For an empty queue. Seals the fast path.
+    fn skip(&mut self, tickets: u64) {
+        self.fast_path.seal();
+        debug_assert_eq!(self.queued(), 0, "no queued task is passed over");
+        self.published += tickets;
+        self.fast_path.publish(self.published);
+        self.fast_path.take(tickets, false);
     }
 
     /// Opens the fast path, takes the first task and gives out the block that it was in.
@@ -183,20 +148,6 @@ impl<J> Queue<J> {
                 None
             }
         }
-    }
-
-    pub(crate) fn seal(&self) {
-        self.fast_path.seal();
-    }
-
-    /// Tells workers on the fast path whether a thread waits for their tasks to end.
-    pub(crate) fn hurry(&self, hurry: bool) {
-        self.fast_path.set_hurry(hurry);
-    }
-
-    /// Counts a task as ended.
-    pub(crate) fn end(&self) {
-        self.fast_path.end_locked();
     }
 
     /// Takes back what [`Queue::open`] gave out.
@@ -279,7 +230,7 @@ mod tests {
         for next in 0..3 * CELLS {
             queue.push(next + CELLS / 2);
             assert_eq!(queue.pop(), Some(next));
-            queue.end();
+            queue.fast_path.end_locked();
         }
         let mut some = Vec::new();
         queue.pop_some(2, &mut some);
@@ -289,14 +240,14 @@ mod tests {
     }
 
     #[test]
-    fn tasks_pass_an_empty_line_and_are_counted_there() {
+    fn tasks_pass_an_empty_queue_and_are_counted_there() {
         let mut queue = queue_of(0..CELLS + 2);
         for (passed, left) in [(1, 0), (3 * CELLS, 5), (0, 0), (CELLS - 1, 2 * CELLS)] {
             let before = queue.published();
             queue.take_all();
             queue.pass(passed);
             assert_eq!((queue.published() - before, queue.queued()), (passed as u64, 0));
-            assert!(queue.pop().is_none() && queue.tally().is_sealed());
+            assert!(queue.pop().is_none() && queue.fast_path.tally().is_sealed());
             (0..left).for_each(|job| queue.push(job));
             assert_eq!(queue.take_all(), (0..left).collect::<Vec<_>>());
         }
@@ -318,17 +269,6 @@ mod tests {
         let mut queue = queue_of(0..(SPARE_BLOCKS + 2) * CELLS);
         assert_eq!(queue.take_all().len(), (SPARE_BLOCKS + 2) * CELLS);
         assert_eq!(queue.spare.len(), SPARE_BLOCKS);
-    }
-
-    #[test]
-    fn blocks_that_were_prepared_are_used_and_the_surplus_is_let_go() {
-        let mut queue = queue_of([]);
-        queue.add_spare((0..SPARE_BLOCKS + 3).map(|_| Block::on_pages()).collect());
-        (0..2 * CELLS).for_each(|job| queue.push(job));
-        assert_eq!(queue.spare(), SPARE_BLOCKS + 1);
-        queue.drop_surplus();
-        assert_eq!(queue.spare(), SPARE_BLOCKS);
-        assert_eq!(queue.take_all(), (0..2 * CELLS).collect::<Vec<_>>());
     }
 
     #[test]
@@ -356,9 +296,9 @@ mod tests {
     fn a_block_is_used_again_only_when_no_other_thread_holds_it() {
         let mut queue = queue_of(0..CELLS);
         let Some((0, claimed)) = queue.open() else { panic!("there was a task") };
-        assert!(!queue.tally().is_sealed());
-        queue.seal();
-        assert!(queue.tally().is_sealed());
+        assert!(!queue.fast_path.tally().is_sealed());
+        queue.fast_path.seal();
+        assert!(queue.fast_path.tally().is_sealed());
         assert_eq!(queue.take_all().len(), CELLS - 1);
         assert!(queue.spare.is_empty());
         queue.give_back(claimed);
@@ -366,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_in_the_line_is_dropped_with_it() {
+    fn queued_tasks_are_dropped_with_the_queue() {
         let token = Arc::new(());
         drop(queue_of((0..3).map(|_| Arc::clone(&token))));
         assert_eq!(Arc::strong_count(&token), 1);

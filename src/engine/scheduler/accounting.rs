@@ -183,19 +183,19 @@ impl Accounting {
 impl<J> Scheduler<J> {
     /// Counts a ticket's task as ended.
     pub(crate) fn end(&mut self, end: End) {
-        self.queue.end();
+        self.queue.fast_path.end_locked();
         self.accounting.note_end(end);
     }
 
     /// A task that a driver ran has ended.
     pub(crate) fn end_driven(&mut self, end: End) {
-        self.queue.end_driven();
+        self.queue.fast_path.end_driven();
         self.accounting.note_end(end);
     }
 
     /// Tasks that were accepted and have not ended.
     pub(crate) fn pending(&self) -> usize {
-        let tally = self.queue.tally();
+        let tally = self.queue.fast_path.tally();
         let tickets = tally.queued(self.queue.published()) + self.busy(tally);
         usize::try_from(tickets as i64 - self.accounting.tombstones).unwrap_or(0)
     }
@@ -213,7 +213,7 @@ impl<J> Scheduler<J> {
 
     /// Tasks that are running, by whomever.
     fn busy(&self, tally: Tally) -> usize {
-        tally.busy() + self.accounting.adopted + self.queue.driven()
+        tally.busy() + self.accounting.adopted + self.queue.fast_path.driven()
     }
 
     /// Whether no task is left: none in the queue and none running. Both come from one look at the
@@ -248,10 +248,10 @@ impl<J> Scheduler<J> {
     }
 
     pub(crate) fn stats(&self) -> Stats {
-        let (tally, accounting) = (self.queue.tally(), &self.accounting);
+        let (tally, accounting) = (self.queue.fast_path.tally(), &self.accounting);
         let tickets = tally.queued(self.queue.published());
         // One look: a driver's task may end at any moment.
-        let driven = self.queue.driven();
+        let driven = self.queue.fast_path.driven();
         let ended = self.queue.published() - tickets as u64 - (tally.busy() + driven) as u64;
         // The worker that passes a tombstone over right now runs no task.
         let queued = tickets as i64 - accounting.tombstones;
@@ -287,6 +287,33 @@ impl<J> Scheduler<J> {
         let Stats { busy, queued, .. } = self.stats();
         let (permits, cause) = (self.gate.permits(), Cause::TimeOver);
         StillRunning { running: busy, queued, permits, cause }
+    }
+}
+
+/// What is read without the lock, and may be a moment old.
+impl<W: Work> Engine<W> {
+    /// How many tasks are queued and running, and how many may be: none in a closed pool.
+    pub(crate) fn tasks_and_places(&self) -> (usize, usize) {
+        (self.fast_path.tasks(), self.fast_path.places())
+    }
+
+    /// Whether the pool is closed.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn is_shut(&self) -> bool {
+        self.fast_path.places() == 0
+    }
+
+    /// Whether more than `tasks` may run.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn may_run_more_than(&self, tasks: usize) -> bool {
+        !self.is_shut() && tasks < self.fast_path.capacity()
+    }
+
+    /// Whether the pool is full and more than `tasks` are queued.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn has_queued_more_than(&self, tasks: usize) -> bool {
+        let queued = self.fast_path.tally().queued(self.fast_path.published());
+        queued > tasks && !self.may_run_more_than(self.fast_path.driven())
     }
 }
 

@@ -13,9 +13,7 @@ pub(crate) const START_PAUSE: Duration = Duration::from_millis(10);
 impl<J> Scheduler<J> {
     /// Calls a worker if the tasks in the queue need one: the most recently idle, or a new one.
     pub(crate) fn call_for_help(&mut self, actions: &mut Actions) {
-        let tally = self.queue.tally();
-        let queued = tally.queued(self.queue.published());
-        if queued == 0 {
+        if self.queue.queued() == 0 {
             return;
         }
         self.grow_by_load(actions);
@@ -27,34 +25,22 @@ impl<J> Scheduler<J> {
             return;
         }
         // Workers that run short tasks take the next one in no time. A worker that is up, or one that
-        // looks every now and then, notices if they do not.
+        // looks every now and then, notices if they do not. One driver is enough, and there is a watchdog in case it
+        // is not.
         let at_work = self.worker_table.count(WorkerState::Engaged) > 0;
         let watched =
             self.worker_table.alert() > 0 || (at_work && self.worker_table.monitor().is_some());
-        if self.task_times.is_short() && watched {
+        if self.task_times.is_short() && watched || self.one_drives && self.on_their_way() > 0 {
             self.worker_table.quiet = true;
-            return;
+        } else if self.uncovered() > 0 {
+            self.call(actions);
         }
-        // One driver is enough, and there is a watchdog in case it is not.
-        if self.one_drives && self.on_their_way() > 0 {
-            self.worker_table.quiet = true;
-            return;
-        }
-        if queued <= self.alert(tally) {
-            return;
-        }
-        self.call(actions);
     }
 
     /// Calls as many workers as the queue has tasks.
     pub(crate) fn call_all_needed(&mut self, actions: &mut Actions) {
         self.grow_by_load(actions);
-        loop {
-            let tally = self.queue.tally();
-            let queued = tally.queued(self.queue.published());
-            if queued <= self.alert(tally) || !self.can_call() {
-                return;
-            }
+        while self.uncovered() > 0 && self.can_call() {
             self.call(actions);
         }
     }
@@ -74,7 +60,7 @@ impl<J> Scheduler<J> {
 
     /// How many tasks stand in the queue for which no worker is on its way.
     pub(crate) fn uncovered(&self) -> usize {
-        let tally = self.queue.tally();
+        let tally = self.queue.fast_path.tally();
         tally.queued(self.queue.published()).saturating_sub(self.alert(tally))
     }
 
@@ -124,7 +110,7 @@ impl<J> Scheduler<J> {
 
     fn call(&mut self, actions: &mut Actions) {
         match self.worker_table.call_newest() {
-            Some(waker) => actions.call.push(waker),
+            Some(waker) => actions.call.extend([waker]),
             None => actions.start.push(self.worker_table.add(WorkerState::Starting)),
         }
     }
@@ -140,18 +126,17 @@ impl<J> Scheduler<J> {
 
     /// Calls idle workers to leave that were there for lent places.
     pub(crate) fn call_surplus(&mut self, actions: &mut Actions) {
-        let workers = self.worker_table.workers() - self.worker_table.count(WorkerState::Leaving);
-        let surplus = workers.saturating_sub(self.most_workers());
+        let surplus = self.worker_table.remaining().saturating_sub(self.most_workers());
         let table = &mut self.worker_table;
         let next = |_| table.call_unready().or_else(|| table.call_oldest());
         actions.call.extend((0..surplus).map_while(next));
     }
 
     /// In a closed pool a worker is idle only because others work off what is left, or because
-    /// a permit or a starting thread relies on it: see [`Scheduler::can_spare_one`]. When that is over it is called once
+    /// a permit or a starting thread relies on it: see [`Scheduler::may_go`]. When that is over it is called once
     /// more, to go. It calls the next.
     pub(crate) fn call_last_to_go(&mut self, actions: &mut Actions) {
-        if self.is_closed() && self.queue.queued() == 0 && self.can_spare_one() {
+        if self.is_closed() && self.queue.queued() == 0 && self.may_go(0) {
             let table = &mut self.worker_table;
             actions.call.extend(table.call_newest().or_else(|| table.call_unready()));
         }

@@ -7,14 +7,14 @@ use std::sync::{Arc, Weak};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-use crate::engine::queue::block::Blocks;
+pub(crate) use crate::engine::actions::Actions;
+use crate::engine::actions::CloseListener;
 use crate::engine::queue::fast_path::MOST_BUSY;
 use crate::engine::queue::{ClaimedBlock, Queue};
 use crate::engine::scheduler::accounting::{Accounting, End};
-pub(crate) use crate::engine::scheduler::actions::Actions;
 use crate::engine::scheduler::gate::Gate;
 use crate::engine::scheduler::growth::ByLoad;
-use crate::engine::scheduler::idle::MonitorPark;
+use crate::engine::scheduler::idle::Seen;
 use crate::engine::scheduler::lend::Lending;
 use crate::engine::scheduler::ready::Lack;
 use crate::engine::scheduler::task_times::TaskTimes;
@@ -42,7 +42,8 @@ pub(crate) struct Scheduler<J> {
     pub(crate) close_listeners: WaitList<Weak<dyn CloseListener>>,
     /// Whether workers spin before they go idle.
     pub(crate) spin: Spin,
-    pub(crate) monitor_park: MonitorPark,
+    /// What the monitor worker saw last.
+    pub(crate) seen: Seen,
     pub(crate) no_start_before: Option<Instant>,
     /// How many workers are still to go because the load is low.
     pub(crate) retiring: usize,
@@ -58,11 +59,6 @@ pub(crate) enum Phase {
     Closed,
     /// The runtime of its drivers has shut down: it is closed for good.
     RuntimeGone,
-}
-
-/// Is told when a pool is closed, after the lock is free.
-pub(crate) trait CloseListener: Send + Sync {
-    fn pool_closed(&self);
 }
 
 /// The settings that may change.
@@ -118,45 +114,28 @@ impl Limits {
 pub(crate) enum Report<J> {
     /// It has come into being.
     Arrive(Waker),
-    /// It ran one task.
-    /// `end` is there unless it has been counted.
-    Run { end: Option<End>, nanos: u64 },
-    /// It ran tasks from the fast path; the last one has not been counted as ended if `last` is there.
-    Drive { claimed: ClaimedBlock<J>, tasks: u64, last: Option<End>, nanos: u64 },
+    /// It ran tasks, more than one only from the fast path. The last one has not been counted as ended if `last` is
+    /// there.
+    Run { claimed: Option<ClaimedBlock<J>>, tasks: u64, last: Option<End>, nanos: u64 },
     /// It looked around.
     Look { found: bool },
     /// It rested, and woke up by a call or by itself.
-    Rest { expired: bool },
-    /// It made blocks for the queue.
-    Prepare(Blocks<J>),
+    Rest,
 }
 
 /// What a worker is to do next.
 pub(crate) enum Order<J> {
-    Run(J),
-    /// Run this, and then go on with what is on the fast path.
-    Drive(J, ClaimedBlock<J>),
+    /// Run this, and with a claimed block go on with what is on the fast path.
+    Run(J, Option<ClaimedBlock<J>>),
     /// Spin until more than `published` tasks were published.
     Look {
         published: u64,
     },
-    Rest(Rest),
+    /// Park until it is called, or until this time.
+    Rest(Option<Instant>),
     /// Make the state, or ask whether the worker is ready, and say what it lacks.
     GetReady,
-    /// Make so many blocks for the queue.
-    Prepare(usize),
     Leave,
-}
-
-/// How long an idle worker rests if it is not called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Rest {
-    UntilCalled,
-    UntilExpired,
-    /// Until it expires, counted from now.
-    Anew,
-    /// For a moment: to expire can wait so long.
-    For(Duration),
 }
 
 impl<J> Scheduler<J> {
@@ -174,7 +153,7 @@ impl<J> Scheduler<J> {
             drainers: WaitList::default(),
             close_listeners: WaitList::default(),
             spin: Spin::new(),
-            monitor_park: MonitorPark::default(),
+            seen: Seen::default(),
             no_start_before: None,
             retiring: 0,
             one_drives: false,
@@ -196,23 +175,12 @@ impl<J> Scheduler<J> {
     /// A worker reports, and is told what to do next.
     pub(crate) fn next(&mut self, me: usize, report: Report<J>, actions: &mut Actions) -> Order<J> {
         let looked = matches!(report, Report::Look { .. });
-        let report = match report {
-            Report::Prepare(blocks) => {
-                self.queue.add_spare(blocks);
-                if self.worker_table.worker_state(me) == WorkerState::Idle {
-                    return Order::Rest(self.after_preparing());
-                }
-                Report::Rest { expired: false }
-            }
-            report => report,
-        };
-        if let Report::Rest { expired } = report
-            && self.worker_table.worker_state(me) == WorkerState::Idle
+        if matches!(report, Report::Rest) && self.worker_table.worker_state(me) == WorkerState::Idle
         {
-            return self.woke_alone(me, expired, actions);
+            return self.woke_alone(me, actions);
         }
         let arrived = matches!(report, Report::Arrive(_));
-        let ended = matches!(report, Report::Run { .. } | Report::Drive { .. });
+        let ended = matches!(report, Report::Run { .. });
         self.note(me, report);
         if arrived {
             self.call_last_to_go(actions);
@@ -227,21 +195,17 @@ impl<J> Scheduler<J> {
     fn note(&mut self, me: usize, report: Report<J>) {
         match report {
             Report::Arrive(waker) => self.worker_table.introduce(me, waker),
-            Report::Run { end, nanos } => {
-                if let Some(end) = end {
-                    self.end(end);
+            Report::Run { claimed, tasks, last, nanos } => {
+                if let Some(claimed) = claimed {
+                    self.queue.give_back(claimed);
                 }
-                self.task_times.note(1, nanos);
-            }
-            Report::Drive { claimed, tasks, last, nanos } => {
-                self.queue.give_back(claimed);
                 self.task_times.note(tasks, nanos);
                 if let Some(end) = last {
                     self.end(end);
                 }
             }
             Report::Look { found } => self.spin.note(found),
-            Report::Rest { .. } | Report::Prepare(_) => {}
+            Report::Rest => {}
         }
         self.worker_table.set(me, WorkerState::Asking);
     }
@@ -261,53 +225,49 @@ impl<J> Scheduler<J> {
             self.call_for_awaited(actions);
             return next;
         }
-        if self.is_closed() && self.queue.queued() == 0 && self.can_spare_one() {
+        if self.is_closed() && self.queue.queued() == 0 && self.may_go(0) {
             let next = self.leave(me);
             self.call_last_to_go(actions);
             return next;
         }
-        if let Lack::Time(pause) = self.worker_table.lack(me) {
+        if let Lack::Time(pause) = self.worker_table.worker(me).lack {
             return self.decline(me, pause, actions);
         }
         if !looked && self.should_look() {
             self.worker_table.set(me, WorkerState::Looking);
             return Order::Look { published: self.queue.published() };
         }
-        self.worker_table.push_idle(me);
-        Order::Rest(self.first_rest(me))
+        self.first_rest(me)
     }
 
     /// Gives a worker work, if there is some and a place for it.
     fn take(&mut self, me: usize, actions: &mut Actions) -> Option<Order<J>> {
-        if self.worker_table.lack(me) != Lack::Nothing && !self.only_tombstones() {
+        if self.worker_table.worker(me).lack != Lack::Nothing && !self.only_tombstones() {
             return self.ask_first(me);
         }
-        let next = self.take_queued().or_else(|| self.take_awaited(actions).map(Order::Run))?;
-        self.worker_table.set_declined(me, false);
-        self.worker_table.set(me, WorkerState::Engaged);
-        Some(next)
+        let (job, claimed) = match self.take_queued() {
+            Some(taken) => taken,
+            None => (self.take_awaited(actions)?, None),
+        };
+        self.worker_table.engage(me);
+        Some(Order::Run(job, claimed))
     }
 
-    fn take_queued(&mut self) -> Option<Order<J>> {
+    /// Takes a task, and the fast path with it unless each worker must ask before its next task.
+    fn take_queued(&mut self) -> Option<(J, Option<ClaimedBlock<J>>)> {
         if self.queue.queued() == 0 || self.free_places() == 0 {
             return None;
         }
         if self.needs_attention() {
-            return self.queue.pop().map(Order::Run);
+            return Some((self.queue.pop()?, None));
         }
         if self.is_covered() {
             return None;
         }
-        self.open().map(|(job, claimed)| Order::Drive(job, claimed))
-    }
-
-    /// Takes a task and the fast path with it.
-    fn open(&mut self) -> Option<(J, ClaimedBlock<J>)> {
         // A block may be spent by the others in between; then the next one has the next task.
         while self.queue.queued() > 0 {
-            let taken = self.queue.open();
-            if taken.is_some() {
-                return taken;
+            if let Some((job, claimed)) = self.queue.open() {
+                return Some((job, Some(claimed)));
             }
         }
         None
@@ -316,54 +276,5 @@ impl<J> Scheduler<J> {
     /// Whether each worker must come to the lock before each task.
     pub(crate) fn needs_attention(&self) -> bool {
         self.waiters_are_eager() || self.is_over_capacity()
-    }
-
-    pub(crate) fn leave(&mut self, me: usize) -> Order<J> {
-        self.worker_table.set(me, WorkerState::Leaving);
-        self.retiring = self.retiring.saturating_sub(1);
-        Order::Leave
-    }
-
-    /// More workers than the capacity allows. The last one stays: see [`Scheduler::can_spare_one`].
-    fn is_surplus(&self) -> bool {
-        let staying = self.worker_table.staying();
-        staying + self.worker_table.count(WorkerState::Starting) > self.most_workers()
-            && staying > 1
-    }
-
-    /// Whether a worker may go although it is perhaps the last. The last one stays while a permit
-    /// is out, whose task must not meet an empty scheduler, and while a thread is being started, because
-    /// a submitter that relies on that thread has been told that there is a worker.
-    pub(crate) fn can_spare_one(&self) -> bool {
-        self.worker_table.staying() > 1
-            || (self.gate.permits() == 0 && self.worker_table.count(WorkerState::Starting) == 0)
-    }
-
-    /// A leaving worker has told the hook. True if it must work on, because something came into the
-    /// queue that no other worker may take.
-    pub(crate) fn calls_back(&mut self, me: usize) -> bool {
-        let staying = self.worker_table.staying();
-        let wanted = self.queue.queued() > 0 || !self.can_spare_leaver();
-        // By load, a worker that goes is not needed for a task as long as another one is here.
-        let allowed = self.limits.growth.is_none()
-            && staying + self.worker_table.count(WorkerState::Starting) < self.most_workers();
-        let needed = wanted && (allowed || staying == 0) || self.startable_when_lent() > 0;
-        if needed {
-            self.worker_table.set(me, WorkerState::Asking);
-        }
-        needed
-    }
-
-    /// A leaving worker that was not called back is gone.
-    pub(crate) fn let_go(&mut self, me: usize, actions: &mut Actions) {
-        self.worker_table.remove(me);
-        self.gate.shut();
-        self.serve_waiters(actions);
-    }
-
-    /// As [`Scheduler::can_spare_one`], for a worker that no longer counts as staying.
-    fn can_spare_leaver(&self) -> bool {
-        self.worker_table.staying() > 0
-            || (self.gate.permits() == 0 && self.worker_table.count(WorkerState::Starting) == 0)
     }
 }

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::sync::Weak;
 use std::time::Duration;
 
-use crate::engine::contain::contain;
 #[cfg(feature = "tokio")]
-use crate::engine::scheduler::core::CloseListener;
+use crate::engine::actions::CloseListener;
+use crate::engine::contain::contain;
 use crate::engine::scheduler::core::{Actions, Limits, Phase, Scheduler, WorkerKind};
 use crate::engine::scheduler::worker_table::WorkerState;
 use crate::engine::sync::MutexGuard;
@@ -29,7 +29,7 @@ impl<J> Scheduler<J> {
         actions.tell_closed.extend(self.close_listeners.iter().cloned());
         let table = &mut self.worker_table;
         while let Some(waker) = table.call_newest().or_else(|| table.call_unready()) {
-            actions.call.push(waker);
+            actions.call.extend([waker]);
         }
         self.serve_waiters(actions);
     }

@@ -1,16 +1,17 @@
 //! The way in: a task is let in at once, after a wait, or comes back to its owner.
 
 mod held;
-mod waiting;
 
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Instant;
 
 use crate::engine::scheduler::core::{Actions, Scheduler};
-use crate::engine::scheduler::gate::{Admission, DOZE};
+use crate::engine::scheduler::gate::{Admission, TIMED_PARK};
 use crate::engine::sync::MutexGuard;
 use crate::engine::wait::{Verdict, WaitMode, Waiter, park_until};
-use crate::engine::{Engine, NoStart, Work};
+use crate::engine::{Engine, Work};
 use crate::error::Refused;
 
 pub(crate) use self::held::Held;
@@ -36,6 +37,15 @@ impl Patience {
     fn would_wait(self) -> bool {
         matches!(self, Patience::Until(_) | Patience::Future | Patience::Beyond)
     }
+
+    /// Whether the task is refused for good.
+    fn counts(self, refused: Refused) -> bool {
+        match self {
+            Patience::Elsewhere => false,
+            Patience::RunHere => refused != Refused::Full,
+            _ => true,
+        }
+    }
 }
 
 /// A refusal, with the task if there was one.
@@ -47,7 +57,6 @@ enum Asked<'a, J> {
     Entered(MutexGuard<'a, Scheduler<J>>, Option<J>),
     /// There is none, and the waiter has joined the queue for one, with its task.
     Waiting(Arc<Waiter>),
-    RunHere(Option<J>),
 }
 
 impl<W: Work> Engine<W> {
@@ -90,7 +99,6 @@ impl<W: Work> Engine<W> {
                 }
                 return Ok(());
             }
-            Ok(Asked::RunHere(job)) => Err((job, Refused::Full)),
             Ok(Asked::Waiting(waiter)) => self.await_verdict(&waiter, patience),
             Err(back) => Err(back),
         };
@@ -107,14 +115,49 @@ impl<W: Work> Engine<W> {
         most: usize,
         patience: Patience,
     ) -> Result<Held<'_, W>, Refused> {
-        match self.ask(self.lock(), None, patience, Waiter::thread) {
-            Ok(Asked::Entered(scheduler, _)) => Ok(self.hold(scheduler, most)),
-            Ok(Asked::RunHere(_)) => Err(Refused::Full),
-            Ok(Asked::Waiting(waiter)) => match self.await_verdict(&waiter, patience) {
-                Ok(()) => Ok(Held::new(self, 1).widen(most)),
-                Err((_, refused)) => Err(refused),
-            },
-            Err((_, refused)) => Err(refused),
+        let asked = self.ask(self.lock(), None, patience, Waiter::thread);
+        let granted = match asked.map_err(reason)? {
+            Asked::Entered(scheduler, _) => return Ok(Held::hold(self, scheduler, most)),
+            Asked::Waiting(waiter) => self.await_verdict(&waiter, patience),
+        };
+        granted.map_err(reason)?;
+        Ok(Held::new(self, 1).widen(most))
+    }
+
+    /// As [`Engine::admit`], for a future. Dropped, it leaves the queue, and a place it was given meanwhile goes to the
+    /// next.
+    pub(crate) async fn admit_async(self: &Arc<Self>, most: usize) -> Result<Held<'_, W>, Refused> {
+        // To clone a waker calls a user's code, so it is done without the lock.
+        let waiter = poll_fn(|context| Poll::Ready(Waiter::future(context.waker()))).await;
+        let waiter = match self.ask(self.lock(), None, Patience::Future, || waiter) {
+            Ok(Asked::Entered(scheduler, _)) => return Ok(Held::hold(self, scheduler, most)),
+            Ok(Asked::Waiting(waiter)) => waiter,
+            Err((_, refused)) => return Err(refused),
+        };
+        let mut at_gate = AtGate { engine: self, waiter: Some(Arc::clone(&waiter)) };
+        let verdict = poll_fn(|context| {
+            // First the waker, then the look: a verdict that comes later wakes it.
+            waiter.set_waker(context.waker());
+            waiter.verdict().map_or(Poll::Pending, Poll::Ready)
+        });
+        let verdict = verdict.await;
+        at_gate.waiter = None;
+        self.heed(&waiter, verdict).map_err(reason)?;
+        Ok(Held::new(self, 1).widen(most))
+    }
+
+    /// Puts a job into the queue as soon as there is a place, or gives it back. Dropped before, the job is dropped
+    /// with the future.
+    #[cfg(any(feature = "tokio", test))]
+    pub(crate) async fn enter(self: &Arc<Self>, job: W::Job) -> Result<(), (W::Job, Refused)> {
+        // A refusal of the first attempt is not counted: the second one asks again, and waits.
+        let Err((job, _)) = self.submit(job, Patience::Elsewhere) else { return Ok(()) };
+        match self.admit_async(1).await {
+            Ok(held) => {
+                held.put(job);
+                Ok(())
+            }
+            Err(refused) => Err((job, refused)),
         }
     }
 
@@ -164,17 +207,7 @@ impl<W: Work> Engine<W> {
         }
     }
 
-    /// Holds the place that the caller may enter, and others that are free, up to `most` together.
-    fn hold(
-        self: &Arc<Self>,
-        mut scheduler: MutexGuard<'_, Scheduler<W::Job>>,
-        most: usize,
-    ) -> Held<'_, W> {
-        scheduler.hold_place();
-        let more = if most > 1 { scheduler.hold_free_places(most - 1) } else { 0 };
-        Held::new(self, 1 + more)
-    }
-
+    /// Asks for a place, and joins the queue at the gate if the submitter may wait for one.
     fn ask<'a>(
         self: &Arc<Self>,
         mut scheduler: MutexGuard<'a, Scheduler<W::Job>>,
@@ -184,30 +217,28 @@ impl<W: Work> Engine<W> {
     ) -> Result<Asked<'a, W::Job>, Back<W::Job>> {
         let mut admission = scheduler.admission();
         if admission == Admission::Unmanned {
-            if let Err(error) = self.start_first(&mut scheduler) {
-                let refused = match error {
-                    NoStart::Thread(_) => Refused::NoWorker,
-                    NoStart::RuntimeGone => Refused::RuntimeGone,
-                };
-                return Err(refuse(&mut scheduler, job, refused, patience));
-            }
-            admission = scheduler.admission();
+            admission = match self.start_first(&mut scheduler) {
+                Ok(()) => scheduler.admission(),
+                Err(error) => Admission::Refused(error.into()),
+            };
         }
         let may_wait = scheduler.may_wait();
         let refused = match (admission, patience) {
             (Admission::Enter, _) => return Ok(Asked::Entered(scheduler, job)),
-            (Admission::Closed, _) => scheduler.refusal(),
+            (Admission::Refused(refused), _) => refused,
             _ if patience.would_wait() && self.is_let_through(&scheduler, patience) => {
                 return Ok(Asked::Entered(scheduler, job));
             }
             (_, Patience::Until(_)) if may_wait && !W::may_block() => Refused::InRuntime,
             (_, Patience::Until(_) | Patience::Future) if may_wait => {
-                return Ok(queue_up(scheduler, waiter(), job));
+                let waiter = waiter();
+                scheduler.queue_up(Arc::clone(&waiter), job);
+                return Ok(Asked::Waiting(waiter));
             }
-            (_, Patience::RunHere) => return Ok(Asked::RunHere(job)),
             _ => Refused::Full,
         };
-        Err(refuse(&mut scheduler, job, refused, patience))
+        scheduler.gate.refused += u64::from(patience.counts(refused));
+        Err((job, refused))
     }
 
     /// Waits until the waiter has a verdict, or until the submitter's time is over.
@@ -224,13 +255,16 @@ impl<W: Work> Engine<W> {
             Some(verdict) => verdict,
             None => self.rest_at_gate(waiter, deadline)?,
         };
-        match verdict {
-            Verdict::Granted => Ok(()),
-            Verdict::Closed => {
-                let mut scheduler = self.lock();
-                Err((scheduler.reclaim(waiter), scheduler.refusal()))
-            }
+        self.heed(waiter, verdict)
+    }
+
+    /// A submitter that was sent away gets its task back.
+    fn heed(&self, waiter: &Arc<Waiter>, verdict: Verdict) -> Result<(), Back<W::Job>> {
+        if verdict == Verdict::Granted {
+            return Ok(());
         }
+        let mut scheduler = self.lock();
+        Err((scheduler.reclaim(waiter), scheduler.refusal()))
     }
 
     fn rest_at_gate(
@@ -247,7 +281,7 @@ impl<W: Work> Engine<W> {
             if let Some(verdict) = waiter.verdict() {
                 return Ok(verdict);
             }
-            let rest = (wait_mode == WaitMode::Dozing).then_some(DOZE);
+            let rest = (wait_mode == WaitMode::TimedPark).then_some(TIMED_PARK);
             if !park_until(deadline, rest) {
                 return self.give_up(waiter);
             }
@@ -265,23 +299,22 @@ impl<W: Work> Engine<W> {
     }
 }
 
-fn queue_up<'a, J>(
-    mut scheduler: MutexGuard<'a, Scheduler<J>>,
-    waiter: Arc<Waiter>,
-    job: Option<J>,
-) -> Asked<'a, J> {
-    scheduler.queue_up(Arc::clone(&waiter), job);
-    Asked::Waiting(waiter)
+fn reason<J>((_, refused): Back<J>) -> Refused {
+    refused
 }
 
-fn refuse<J>(
-    scheduler: &mut Scheduler<J>,
-    job: Option<J>,
-    refused: Refused,
-    patience: Patience,
-) -> Back<J> {
-    if patience != Patience::Elsewhere {
-        scheduler.gate.refused += 1;
+/// A future waits at the gate. Dropped, it leaves, and a place that it was given goes to the next.
+struct AtGate<'a, W: Work> {
+    engine: &'a Arc<Engine<W>>,
+    waiter: Option<Arc<Waiter>>,
+}
+
+impl<W: Work> Drop for AtGate<'_, W> {
+    fn drop(&mut self) {
+        let Some(waiter) = self.waiter.take() else { return };
+        let verdict = self.engine.decide(|scheduler, actions| scheduler.withdraw(&waiter, actions));
+        if matches!(verdict, Ok(Verdict::Granted)) {
+            drop(Held::new(self.engine, 1));
+        }
     }
-    (job, refused)
 }

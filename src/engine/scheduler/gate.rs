@@ -11,10 +11,11 @@ use std::time::Duration;
 use crate::engine::scheduler::core::{Actions, Scheduler};
 use crate::engine::wait::{Verdict, WaitMode, Waiter};
 use crate::engine::wait_list::{Key, WaitList};
+use crate::error::Refused;
 
 /// How long a submitter lets places gather before it relies on each one. To wake it costs about seven
 /// microseconds, so one that is woken by the clock alone loses less than half a per cent of its time.
-pub(crate) const DOZE: Duration = Duration::from_millis(2);
+pub(crate) const TIMED_PARK: Duration = Duration::from_millis(2);
 
 /// The part of the gate that lives under the lock.
 ///
@@ -45,7 +46,8 @@ pub(crate) enum Admission {
     Enter,
     /// All places are taken, or others wait for one.
     Full,
-    Closed,
+    /// The pool is closed, or no worker can be started.
+    Refused(Refused),
     /// There is no worker: one must be started first.
     Unmanned,
 }
@@ -94,7 +96,7 @@ impl<J> Scheduler<J> {
     /// The closer look.
     pub(crate) fn admission(&mut self) -> Admission {
         if self.is_closed() {
-            return Admission::Closed;
+            return Admission::Refused(self.refusal());
         }
         if self.worker_table.present() == 0 {
             return Admission::Unmanned;
@@ -147,9 +149,9 @@ impl<J> Scheduler<J> {
     /// to rest: the first time for a while, in which places gather, then until it is woken.
     pub(crate) fn rest_at_gate(&mut self, waiter: &Arc<Waiter>, actions: &mut Actions) -> WaitMode {
         // Where only so many may wait, each place counts. In a model no time passes.
-        let may_doze = self.gate.waiters_limit == usize::MAX && !cfg!(loom);
+        let may_gather = self.gate.waiters_limit == usize::MAX && !cfg!(loom);
         let wait_mode = match waiter.wait_mode() {
-            WaitMode::Looking if may_doze => WaitMode::Dozing,
+            WaitMode::Looking if may_gather => WaitMode::TimedPark,
             _ => WaitMode::Parked,
         };
         waiter.set_wait_mode(wait_mode);
@@ -187,7 +189,7 @@ impl<J> Scheduler<J> {
     /// Tells all waiters what they wait for, as far as it has come true.
     pub(crate) fn serve_waiters(&mut self, actions: &mut Actions) {
         let enough = match self.gate.first_wait_mode() {
-            Some(WaitMode::Dozing) => (self.limits.queue / 2).max(1),
+            Some(WaitMode::TimedPark) => (self.limits.queue / 2).max(1),
             _ => 1,
         };
         self.grant(enough, actions);
@@ -227,9 +229,9 @@ impl<J> Scheduler<J> {
 
     /// Makes sure that workers come to the lock as often as those who wait need it.
     pub(crate) fn heed_waiters(&mut self) {
-        self.queue.hurry(!self.gate.waiters.is_empty() || !self.idlers.is_empty());
+        self.queue.fast_path.set_hurry(!self.gate.waiters.is_empty() || !self.idlers.is_empty());
         if self.needs_attention() {
-            self.queue.seal();
+            self.queue.fast_path.seal();
         }
     }
 
@@ -292,7 +294,7 @@ mod tests {
         assert_eq!(scheduler.admission(), Admission::Full);
         scheduler.queue.pop();
         assert_eq!(scheduler.admission(), Admission::Full, "a running task has its place");
-        scheduler.queue.end();
+        scheduler.queue.fast_path.end_locked();
         assert_eq!(scheduler.admission(), Admission::Enter);
     }
 
@@ -311,7 +313,7 @@ mod tests {
         (0..9).for_each(|job| scheduler.queue.push(job));
         scheduler.queue_up(Waiter::thread(), None);
         scheduler.queue.pop();
-        scheduler.queue.end();
+        scheduler.queue.fast_path.end_locked();
         assert_eq!(scheduler.places(), 1);
         assert_eq!(scheduler.admission(), Admission::Full);
         assert!(!scheduler.is_clear());
@@ -334,7 +336,7 @@ mod tests {
         scheduler.queue_up(Arc::clone(&second), None);
         assert!(!scheduler.may_wait(), "two may wait");
         scheduler.queue.pop();
-        scheduler.queue.end();
+        scheduler.queue.fast_path.end_locked();
         scheduler.grant(1, &mut Actions::default());
         assert_eq!((first.verdict(), second.verdict()), (Some(Verdict::Granted), None));
         assert_eq!(
@@ -343,7 +345,7 @@ mod tests {
             "the task has entered"
         );
         scheduler.queue.pop();
-        scheduler.queue.end();
+        scheduler.queue.fast_path.end_locked();
         scheduler.grant(1, &mut Actions::default());
         assert_eq!(second.verdict(), Some(Verdict::Granted));
         assert_eq!((scheduler.places(), scheduler.gate.permits()), (0, 1), "the place is held");
@@ -357,7 +359,7 @@ mod tests {
             scheduler.queue_up(Arc::clone(&waiter), None);
             assert_eq!(scheduler.needs_attention(), waiter.wait_mode() == WaitMode::Parked);
             scheduler.queue.pop();
-            scheduler.queue.end();
+            scheduler.queue.fast_path.end_locked();
             scheduler.serve_waiters(&mut Actions::default());
             assert_eq!(waiter.verdict(), Some(Verdict::Granted));
         }

@@ -56,8 +56,7 @@ impl<J> Scheduler<J> {
         if self.retiring > 0 && (self.spare() == 0 || !self.is_slack()) {
             self.retiring = 0;
         }
-        // A thread that is being started may fail, and then this one would be missed.
-        self.retiring > 0 && self.worker_table.staying() > self.limits.minimum.max(1)
+        self.retiring > 0 && self.may_go(self.limits.minimum.max(1))
     }
 
     /// Whether an open pool has fewer tasks in the queue than its workers are worth.
@@ -68,8 +67,7 @@ impl<J> Scheduler<J> {
 
     /// How many workers may go by load. The last one goes only when it expires.
     fn spare(&self) -> usize {
-        let workers = self.worker_table.staying() + self.worker_table.count(WorkerState::Starting);
-        workers.saturating_sub(self.limits.minimum.max(1))
+        self.worker_table.remaining().saturating_sub(self.limits.minimum.max(1))
     }
 
     /// A quotient, because it is rounded as the mark beside it was: 57 of 100 are not above 0.57.

@@ -1,26 +1,20 @@
 //! Idle workers: how long they rest, when they go, and the one that parks for a moment.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use crate::engine::queue::block::{Block, CELLS};
-use crate::engine::scheduler::core::{Actions, Order, Rest, Scheduler};
+use crate::engine::scheduler::core::{Actions, Order, Scheduler};
 use crate::engine::scheduler::worker_table::WorkerState;
+use crate::engine::sync::now;
 
-/// The monitor worker looks at the queue after this, and then after up to [`MONITOR_PARK_LONGEST`].
-const MONITOR_PARK_FIRST: Duration = Duration::from_micros(200);
-const MONITOR_PARK_LONGEST: Duration = Duration::from_millis(1);
-
-/// If the queue has grown by more than so many blocks meanwhile, it prepares some for what is to come.
-const GROWING: usize = 4;
-/// The most bytes of blocks that are prepared at once.
-const PREPARED: usize = 1 << 20;
+/// How long the monitor worker parks. A task that blocks is noticed after twice this time, and a thousand wake-ups a
+/// second cost less than one per cent of a core.
+const MONITOR_PARK: Duration = Duration::from_millis(1);
 
 /// What the monitor worker saw last.
 #[derive(Debug, Default)]
-pub(crate) struct MonitorPark {
+pub(crate) struct Seen {
     published: u64,
-    queued: usize,
-    rest: Duration,
+    taken: u64,
 }
 
 impl<J> Scheduler<J> {
@@ -33,101 +27,128 @@ impl<J> Scheduler<J> {
         !covered && !self.is_closed() && room && self.limits.cores > 1 && self.spin.is_due()
     }
 
-    pub(crate) fn first_rest(&mut self, me: usize) -> Rest {
+    /// A worker goes idle. While others work off short tasks, one idle worker monitors them.
+    pub(crate) fn first_rest(&mut self, me: usize) -> Order<J> {
+        self.worker_table.push_idle(me);
         let others_at_work = self.worker_table.count(WorkerState::Engaged) > 0;
         if self.task_times.is_short() && others_at_work && self.worker_table.monitor().is_none() {
             self.worker_table.set_monitor(me);
-            self.monitor_park = MonitorPark {
-                published: self.queue.published(),
-                queued: self.queue.queued(),
-                rest: MONITOR_PARK_FIRST,
-            };
-            return Rest::For(MONITOR_PARK_FIRST);
+            return self.monitor();
         }
-        self.rest()
+        self.rest(me)
     }
 
-    fn rest(&self) -> Rest {
-        if self.limits.keep_alive.is_some() { Rest::UntilExpired } else { Rest::UntilCalled }
+    /// The monitor worker remembers what it sees, and parks for a moment.
+    fn monitor(&mut self) -> Order<J> {
+        let published = self.queue.published();
+        self.seen = Seen { published, taken: published - self.queue.queued() as u64 };
+        Order::Rest(now().checked_add(MONITOR_PARK))
+    }
+
+    fn rest(&mut self, me: usize) -> Order<J> {
+        Order::Rest(self.expires_at(me))
+    }
+
+    /// When an idle worker has been idle for too long. A time that the clock cannot tell is never reached.
+    fn expires_at(&mut self, me: usize) -> Option<Instant> {
+        let idle_since = *self.worker_table.worker(me).idle_since.get_or_insert_with(now);
+        idle_since.checked_add(self.limits.keep_alive?)
     }
 
     /// An idle worker woke up without having been called.
-    pub(crate) fn woke_alone(
-        &mut self,
-        me: usize,
-        expired: bool,
-        actions: &mut Actions,
-    ) -> Order<J> {
+    pub(crate) fn woke_alone(&mut self, me: usize, actions: &mut Actions) -> Order<J> {
         let queued = self.queue.queued();
         if queued > 0 && self.is_needed(me, queued) {
             self.worker_table.remove_idle(me);
             return self.decide(me, true, actions);
         }
-        if expired && queued == 0 {
+        // In a model the clock stands still, and every time is over when it is asked for.
+        let is_over = |time| cfg!(loom) || time <= now();
+        if queued == 0 && self.expires_at(me).is_some_and(is_over) {
             return self.expire(me);
         }
-        self.next_rest(me, queued)
+        let came = self.queue.published() - self.seen.published;
+        if self.worker_table.monitor() == Some(me) && (came > 0 || queued > 0) {
+            return self.monitor();
+        }
+        self.worker_table.forget_monitor(me);
+        self.rest(me)
     }
 
     /// An idle worker's time is over: it goes, unless it is one of the minimum.
     fn expire(&mut self, me: usize) -> Order<J> {
         self.worker_table.forget_monitor(me);
-        let (staying, minimum) = (self.worker_table.staying(), self.limits.minimum);
-        if staying + self.worker_table.count(WorkerState::Starting) <= minimum {
-            return Order::Rest(Rest::UntilCalled);
+        if self.may_go(self.limits.minimum) {
+            self.worker_table.remove_idle(me);
+            return self.leave(me);
         }
-        // A thread that is being started may fail, and then this one would be missed.
-        if staying <= minimum || !self.can_spare_one() {
-            return Order::Rest(Rest::Anew);
+        if self.worker_table.remaining() <= self.limits.minimum {
+            return Order::Rest(None);
         }
-        self.worker_table.remove_idle(me);
-        self.leave(me)
+        // It is asked again when a thread that is being started is here, or a permit is used.
+        self.worker_table.worker(me).idle_since = None;
+        self.rest(me)
     }
 
-    /// Whether an idle worker that finds tasks in the queue should take part.
+    /// Whether an idle worker that finds tasks in the queue should take part. The monitor worker leaves short tasks to
+    /// those at work, unless the queue stands still, or is long and another core is free for it.
     fn is_needed(&mut self, me: usize, queued: usize) -> bool {
         if self.worker_table.monitor() != Some(me) || !self.task_times.is_short() {
             return true;
         }
-        let taken = self.queue.published() - queued as u64;
-        if taken <= self.monitor_park.published - self.monitor_park.queued as u64 {
+        if self.queue.published() - queued as u64 <= self.seen.taken {
             self.task_times.stalled();
-            self.queue.seal();
+            self.queue.fast_path.seal();
             return true;
         }
         self.worker_table.count(WorkerState::Engaged) < self.task_times.useful(self.limits.cores)
             && self.task_times.is_behind(queued)
     }
 
-    /// The monitor worker goes on dozing while tasks come in. It has a core for itself, so if the queue grows
-    /// it spares those at work the wait for memory.
-    fn next_rest(&mut self, me: usize, queued: usize) -> Order<J> {
-        let published = self.queue.published();
-        if self.worker_table.monitor() != Some(me)
-            || (published == self.monitor_park.published && queued == 0)
-        {
-            self.worker_table.forget_monitor(me);
-            self.queue.drop_surplus();
-            return Order::Rest(self.rest());
-        }
-        let growth = queued.saturating_sub(self.monitor_park.queued) / CELLS;
-        if growth > GROWING {
-            self.monitor_park = MonitorPark { published, queued, rest: MONITOR_PARK_FIRST };
-            let most = PREPARED / size_of::<Block<J>>().max(1);
-            let missing = (2 * growth).min(most).saturating_sub(self.queue.spare());
-            return match missing.min(most / 2) {
-                0 => Order::Rest(self.after_preparing()),
-                blocks => Order::Prepare(blocks),
-            };
-        }
-        self.queue.drop_surplus();
-        let rest = (self.monitor_park.rest * 2).min(MONITOR_PARK_LONGEST);
-        self.monitor_park = MonitorPark { published, queued, rest };
-        Order::Rest(Rest::For(rest))
+    /// Whether one of the workers that stay may go, and `least` stay. Only those count whose thread exists: one that is
+    /// being started may fail.
+    pub(crate) fn may_go(&self, least: usize) -> bool {
+        let others = self.worker_table.staying().saturating_sub(1);
+        others >= least && (others > 0 || !self.is_relied_on())
     }
 
-    /// The monitor worker looks again soon, because the queue grows.
-    pub(crate) fn after_preparing(&self) -> Rest {
-        Rest::For(MONITOR_PARK_FIRST / 2)
+    /// Whether the last worker must stay: the task of a permit must not meet an empty scheduler, and a submitter that
+    /// relies on a thread which is being started has been told that there is a worker.
+    fn is_relied_on(&self) -> bool {
+        self.gate.permits() > 0 || self.worker_table.count(WorkerState::Starting) > 0
+    }
+
+    /// Whether the worker at the lock is one of those above the capacity.
+    pub(crate) fn is_surplus(&self) -> bool {
+        self.worker_table.remaining() > self.most_workers() && self.may_go(1)
+    }
+
+    pub(crate) fn leave(&mut self, me: usize) -> Order<J> {
+        self.worker_table.set(me, WorkerState::Leaving);
+        self.retiring = self.retiring.saturating_sub(1);
+        Order::Leave
+    }
+
+    /// A leaving worker has told the hook. True if it must work on, because something came into the
+    /// queue that no other worker may take.
+    pub(crate) fn calls_back(&mut self, me: usize) -> bool {
+        let (queued, alone) = (self.queue.queued() > 0, self.worker_table.staying() == 0);
+        // By load, a worker that goes is not needed for a task as long as another one is here.
+        let has_place =
+            self.limits.growth.is_none() && self.worker_table.remaining() < self.most_workers();
+        let needed = alone && (queued || self.is_relied_on())
+            || queued && has_place
+            || self.startable_when_lent() > 0;
+        if needed {
+            self.worker_table.set(me, WorkerState::Asking);
+        }
+        needed
+    }
+
+    /// A leaving worker that was not called back is gone.
+    pub(crate) fn let_go(&mut self, me: usize, actions: &mut Actions) {
+        self.worker_table.remove(me);
+        self.gate.shut();
+        self.serve_waiters(actions);
     }
 }

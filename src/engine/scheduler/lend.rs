@@ -13,13 +13,15 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use crate::engine::actions::{Actions, Release};
 use crate::engine::contain::contain;
-use crate::engine::context::{current_pool, depth, is_innermost};
+use crate::engine::context::{Lender, depth, epoch, is_innermost};
 use crate::engine::scheduler::accounting::End;
 use crate::engine::scheduler::call::START_PAUSE;
-use crate::engine::scheduler::core::{Actions, Scheduler, WorkerKind};
+use crate::engine::scheduler::core::{Scheduler, WorkerKind};
 use crate::engine::scheduler::worker_table::WorkerState;
 use crate::engine::{Engine, Work};
+use crate::on_cancel::{Cancels, Stoppable};
 
 /// So many tasks run on one stack, one inside the other. Each takes some hundred bytes of the engine's and what the
 /// task needs: a stack of two megabytes leaves 32 kilobytes to each.
@@ -44,9 +46,6 @@ impl<J> Default for Lending<J> {
     }
 }
 
-/// What may be dropped only while no lock is held: that may call user code.
-pub(crate) trait Release: Send + Sync {}
-
 /// A queued task with a handle.
 pub(crate) trait Queued<J>: Release {
     /// Takes the task out of its turn: the job by which it is started. An error if it has started, or no task
@@ -66,19 +65,18 @@ pub(crate) struct Guest {
     within: bool,
 }
 
-/// A pool whose tasks may wait for others.
-pub(crate) trait Lender: Release + crate::on_cancel::Stoppable {
-    /// A task waits from now on. Returns what is to be done after all locks are free.
-    fn begin_wait(&self) -> Actions;
-
-    /// A task does not wait any more.
-    fn end_wait(&self) -> Actions;
-
-    /// Does what was decided under the lock.
-    fn carry_out(self: Arc<Self>, actions: Actions);
-}
-
 impl<W: Work> Release for Engine<W> {}
+
+/// Stands for a task without a handle.
+impl<W: Work> Stoppable for Engine<W> {
+    fn should_stop(&self) -> bool {
+        self.cancels.epoch() != epoch()
+    }
+
+    fn cancels(&self) -> &Arc<Cancels> {
+        &self.cancels
+    }
+}
 
 impl<W: Work> Lender for Engine<W> {
     fn begin_wait(&self) -> Actions {
@@ -95,30 +93,6 @@ impl<W: Work> Lender for Engine<W> {
 
     fn carry_out(self: Arc<Self>, actions: Actions) {
         self.perform(actions);
-    }
-}
-
-/// The calling thread waits: the place of its task is lent until this is dropped.
-pub(crate) struct Lent(Arc<dyn Lender>);
-
-impl Lent {
-    /// What is there while the task is that waits.
-    pub(crate) fn token(&self) -> Weak<dyn Release> {
-        let pool: Arc<dyn Release> = Arc::clone(&self.0) as _;
-        Arc::downgrade(&pool)
-    }
-
-    /// None if the thread runs no task.
-    pub(crate) fn begin() -> Option<Self> {
-        let pool = current_pool()?;
-        Arc::clone(&pool).carry_out(pool.begin_wait());
-        Some(Lent(pool))
-    }
-}
-
-impl Drop for Lent {
-    fn drop(&mut self) {
-        Arc::clone(&self.0).carry_out(self.0.end_wait());
     }
 }
 
@@ -142,7 +116,7 @@ impl<J> Scheduler<J> {
             WorkerKind::Threads => {
                 self.worker_table.count(WorkerState::Engaged) + self.lending.guests
             }
-            WorkerKind::Drivers(_) => self.queue.driven() + self.accounting.adopted(),
+            WorkerKind::Drivers(_) => self.queue.fast_path.driven() + self.accounting.adopted(),
         }
     }
 
@@ -284,7 +258,7 @@ impl<W: Work> Engine<W> {
     pub(crate) fn may_run_here(&self) -> bool {
         let has_all = || {
             let settings = &self.settings;
-            self.has_this_thread()
+            self.threads.is_one()
                 || (settings.stack_size.is_none() && !settings.hooks.tell_of_workers())
         };
         (1..MOST_NESTED).contains(&depth()) && self.work.runs_anywhere() && has_all()

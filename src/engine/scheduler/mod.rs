@@ -1,7 +1,6 @@
 //! Every decision about tasks and workers, under one lock.
 
 pub(crate) mod accounting;
-pub(crate) mod actions;
 pub(crate) mod call;
 pub(crate) mod core;
 pub(crate) mod ends;
@@ -10,7 +9,6 @@ pub(crate) mod gate;
 pub(crate) mod growth;
 pub(crate) mod idle;
 pub(crate) mod lend;
-pub(crate) mod load;
 pub(crate) mod ready;
 pub(crate) mod task_times;
 pub(crate) mod worker_table;

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
-use crate::engine::scheduler::core::{Actions, Order, Rest, Scheduler};
+use crate::engine::scheduler::core::{Actions, Order, Scheduler};
 use crate::engine::scheduler::worker_table::WorkerState;
+use crate::engine::sync::now;
 
 /// What a worker lacks before it may be given a task.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Lack {
+    #[default]
     Nothing,
     /// It has to be asked whether it is ready, which takes no time.
     Answer,
@@ -21,7 +23,7 @@ impl<J> Scheduler<J> {
     /// Tells a worker that lacks something to get ready, if there is a task for it. While it makes its state it is
     /// not counted on: an idle worker is called for the task.
     pub(crate) fn ask_first(&mut self, me: usize) -> Option<Order<J>> {
-        let lack = self.worker_table.lack(me);
+        let lack = self.worker_table.worker(me).lack;
         let startable = self.queue.queued() > 0 && self.free_places() > 0 && !self.is_covered();
         if matches!(lack, Lack::Time(_)) || !(startable || self.startable_when_lent() > 0) {
             return None;
@@ -39,11 +41,11 @@ impl<J> Scheduler<J> {
         pause: Duration,
         actions: &mut Actions,
     ) -> Order<J> {
-        self.worker_table.set_declined(me, true);
+        self.worker_table.worker(me).declined = true;
         self.worker_table.set(me, WorkerState::Unready);
         self.call_for_help(actions);
         self.call_for_awaited(actions);
-        Order::Rest(Rest::For(pause))
+        Order::Rest(now().checked_add(pause))
     }
 
     /// Whether short tasks keep a core busy each: one more worker would only be in the way.
@@ -57,7 +59,7 @@ impl<J> Scheduler<J> {
     /// Whether only tickets of tasks that will not run are queued: to pass them over, a worker lacks nothing. Those that
     /// were taken and have not ended count, too: one of them may be the tombstone that is still counted.
     pub(crate) fn only_tombstones(&self) -> bool {
-        let tally = self.queue.tally();
+        let tally = self.queue.fast_path.tally();
         let queued = tally.queued(self.queue.published());
         queued > 0 && self.accounting.are_tombstones(queued + tally.busy())
     }

@@ -4,16 +4,15 @@
 //! long tasks take: while they are short, a few workers share them over the fast path and no other
 //! is woken; otherwise every task gets a worker of its own as soon as one can be had.
 
-use std::time::Duration;
-
 /// Below this, tasks are short.
 const SHORT: u64 = 2_000;
 /// Below this, one worker is faster than two.
 const TINY: u64 = 150;
 /// Above this, they are no longer. Far from [`SHORT`], so that the task times does not waver.
 const LONG: u64 = 8_000;
-/// A backlog that keeps one worker busy for longer than this is worth another worker.
-const BACKLOG: Duration = Duration::from_micros(100);
+/// A backlog that keeps one worker busy for longer than this, in nanoseconds, is worth another worker: to wake and to
+/// park one costs about a tenth of it. With a smaller one, two workers share a short queue and wait for each other.
+const BACKLOG: u64 = 100_000;
 
 /// What the scheduler knows about its tasks. All times are in nanoseconds.
 #[derive(Debug)]
@@ -63,12 +62,7 @@ impl TaskTimes {
 
     /// Whether `queued` tasks are worth another worker although they are short.
     pub(crate) fn is_behind(&self, queued: usize) -> bool {
-        self.expect(queued) > BACKLOG
-    }
-
-    /// How long `tasks` tasks are expected to take one worker.
-    pub(crate) fn expect(&self, tasks: usize) -> Duration {
-        Duration::from_nanos(self.mean.unwrap_or(LONG).saturating_mul(tasks as u64))
+        self.mean.unwrap_or(LONG).saturating_mul(queued as u64) > BACKLOG
     }
 }
 

@@ -3,13 +3,15 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::task::Waker;
+use std::time::Instant;
 
 use crate::engine::scheduler::ready::Lack;
 
 /// What a worker is doing. Each place of the worker table has exactly one state at any time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum WorkerState {
     /// No worker has this place.
+    #[default]
     Vacant,
     /// A thread is being started for this place, and that may fail.
     Starting,
@@ -39,7 +41,7 @@ const WORKER_STATES: usize = 10;
 /// places have which state.
 #[derive(Debug, Default)]
 pub(crate) struct WorkerTable {
-    places: Vec<Place>,
+    places: Vec<Worker>,
     /// The lowest first, so that names stay low.
     vacant: BinaryHeap<Reverse<usize>>,
     /// The most recently idle worker is last, and is called first.
@@ -52,18 +54,18 @@ pub(crate) struct WorkerTable {
     pub(crate) quiet: bool,
 }
 
-#[derive(Debug)]
-struct Place {
+/// What is known of the worker at a place.
+#[derive(Debug, Default)]
+pub(crate) struct Worker {
     worker_state: WorkerState,
     waker: Option<Waker>,
     /// What it said that it lacks when it last came to the lock.
-    lack: Lack,
+    pub(crate) lack: Lack,
     /// Whether it was not ready for the last task that it could have taken.
-    declined: bool,
+    pub(crate) declined: bool,
+    /// Since when it has had no task, if it has been idle since.
+    pub(crate) idle_since: Option<Instant>,
 }
-
-const VACANT: Place =
-    Place { worker_state: WorkerState::Vacant, waker: None, lack: Lack::Nothing, declined: false };
 
 impl WorkerTable {
     pub(crate) fn reserve(&mut self, workers: usize) {
@@ -84,6 +86,11 @@ impl WorkerTable {
     /// Those whose thread exists for certain.
     pub(crate) fn present(&self) -> usize {
         self.workers() - self.count(WorkerState::Starting)
+    }
+
+    /// Those that are not leaving. A thread that is being started may still fail.
+    pub(crate) fn remaining(&self) -> usize {
+        self.workers() - self.count(WorkerState::Leaving)
     }
 
     /// Those that are here to stay.
@@ -115,7 +122,7 @@ impl WorkerTable {
         let index = match self.vacant.pop() {
             Some(Reverse(index)) => index,
             None => {
-                self.places.push(VACANT);
+                self.places.push(Worker::default());
                 self.counts[WorkerState::Vacant as usize] += 1;
                 self.places.len() - 1
             }
@@ -127,7 +134,7 @@ impl WorkerTable {
     /// Gives a place back.
     pub(crate) fn remove(&mut self, index: usize) {
         self.set(index, WorkerState::Vacant);
-        self.places[index] = VACANT;
+        self.places[index] = Worker::default();
         self.vacant.push(Reverse(index));
     }
 
@@ -136,16 +143,15 @@ impl WorkerTable {
         self.places[index].waker = Some(waker);
     }
 
-    pub(crate) fn lack(&self, index: usize) -> Lack {
-        self.places[index].lack
+    /// What is known of a worker, to read it and to note more.
+    pub(crate) fn worker(&mut self, index: usize) -> &mut Worker {
+        &mut self.places[index]
     }
 
-    pub(crate) fn set_lack(&mut self, index: usize, lack: Lack) {
-        self.places[index].lack = lack;
-    }
-
-    pub(crate) fn set_declined(&mut self, index: usize, declined: bool) {
-        self.places[index].declined = declined;
+    /// A worker takes a task.
+    pub(crate) fn engage(&mut self, index: usize) {
+        self.set(index, WorkerState::Engaged);
+        (self.places[index].declined, self.places[index].idle_since) = (false, None);
     }
 
     /// Those that make their state. They come for a task, too, but an idle worker comes sooner.
@@ -198,7 +204,7 @@ impl WorkerTable {
         if self.count(WorkerState::Unready) == 0 {
             return None;
         }
-        let unready = |place: &Place| place.worker_state == WorkerState::Unready;
+        let unready = |worker: &Worker| worker.worker_state == WorkerState::Unready;
         let index = self.places.iter().position(unready)?;
         self.call(index)
     }

@@ -2,36 +2,21 @@
 //!
 //! A task is to stop if its handle was cancelled, or if all tasks of its pool were ([`Cancels`]) since it has started.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::sync::Arc;
 
-use crate::engine::context::with_current_pool;
-use crate::engine::{Engine, Work};
+use crate::engine::context::{epoch, with_current_pool};
 use crate::on_cancel::{Cancels, Epoch, Stoppable};
 
 #[cfg(not(loom))]
 thread_local! {
     /// The task that this thread runs, the innermost if it runs one inside another.
     static CURRENT: RefCell<Option<Arc<dyn Stoppable>>> = const { RefCell::new(None) };
-    /// When that task started. It has no destructor, so to write it costs nothing.
-    static EPOCH: Cell<Epoch> = const { Cell::new(0) };
 }
 
 #[cfg(loom)]
 loom::thread_local! {
     static CURRENT: RefCell<Option<Arc<dyn Stoppable>>> = RefCell::new(None);
-    static EPOCH: Cell<Epoch> = Cell::new(0);
-}
-
-#[inline]
-pub(crate) fn epoch() -> Epoch {
-    EPOCH.with(Cell::get)
-}
-
-/// Says when the next tasks of this thread started. Returns what was said before.
-#[inline]
-pub(crate) fn set_epoch(epoch: Epoch) -> Epoch {
-    EPOCH.with(|kept| kept.replace(epoch))
 }
 
 /// Makes a task the current one while `run` runs, which does not panic. `None` is a task without a handle, of the
@@ -52,14 +37,9 @@ pub(crate) fn is_cancelled() -> bool {
         CURRENT.try_with(|current| current.borrow().as_ref().map(|task| task.should_stop()));
     match of_task {
         Ok(Some(is_cancelled)) => is_cancelled,
-        Ok(None) => with_current_pool(|pool| concern_current(pool.cancels())).unwrap_or(false),
+        Ok(None) => with_current_pool(|pool| pool.should_stop()).unwrap_or(false),
         Err(_) => false,
     }
-}
-
-/// Whether the task that the calling thread runs has started before all tasks of its pool were cancelled.
-fn concern_current(cancels: &Cancels) -> bool {
-    cancels.epoch() != epoch()
 }
 
 /// Looks at the task that the calling thread runs: the cancels of its pool, the task if it has a handle, and when it
@@ -72,15 +52,4 @@ pub(crate) fn with_current<R>(
         None => with_current_pool(|pool| look(pool.cancels(), None, epoch())),
     });
     looked.ok().flatten()
-}
-
-/// Stands for a task without a handle that its submitter runs.
-impl<W: Work> Stoppable for Engine<W> {
-    fn should_stop(&self) -> bool {
-        concern_current(&self.cancels)
-    }
-
-    fn cancels(&self) -> &Arc<Cancels> {
-        &self.cancels
-    }
 }

@@ -11,24 +11,31 @@ mod discarded;
 mod joinable;
 mod panicked;
 
+use std::mem::replace;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::{Arc, Weak};
 use std::task::Waker;
 
 pub(crate) use self::joinable::Joinable;
 use self::panicked::Recipient;
+use crate::engine::actions::Release;
 use crate::engine::contain::contain;
-use crate::engine::context::{Kind, enter, is_innermost};
+use crate::engine::context::{enter, is_innermost, set_epoch};
 use crate::engine::scheduler::accounting::{Counts, End};
-use crate::engine::scheduler::lend::{Lent, Release};
 use crate::engine::sync::atomic::{AtomicBool, Ordering};
 use crate::engine::sync::{Mutex, MutexGuard, lock};
-use crate::engine::task::current::{as_current, set_epoch};
+use crate::engine::task::current::as_current;
 use crate::engine::task::queue_entry::QueueEntry;
+use crate::engine::waits::Lent;
 use crate::engine::{Engine, Work};
 use crate::error::{JoinError, TaskPanic};
 use crate::on_cancel::Cancels;
 use crate::on_cancel::Stoppable;
+
+/// What is packed into a task, and what comes out of it.
+pub(crate) trait Data: Send + 'static {}
+
+impl<T: Send + 'static> Data for T {}
 
 /// A pool's work of which single tasks can be run elsewhere: `P` is what is packed into a task state,
 /// `R` what comes out.
@@ -36,8 +43,8 @@ pub(crate) trait Unpack<P, R>: Work {
     /// What stands in the queue for a task.
     fn job(queue_entry: QueueEntry<Self, P, R>) -> Self::Job
     where
-        P: Send + 'static,
-        R: Send + 'static;
+        P: Data,
+        R: Data;
 
     /// Runs a task on the calling thread, which joins it, if that can be done on a thread. True if it has run.
     fn run_here(task_state: &Arc<TaskState<Self, P, R>>) -> bool;
@@ -67,10 +74,8 @@ struct Content<P, R> {
 }
 
 enum Stage<P, R> {
-    /// It has not started.
+    /// It has not started. If it was claimed, it is about to.
     Packed(P),
-    /// It was taken out of its turn, for a lent place, and is about to start.
-    Claimed(P),
     /// It will never start: it waits to be dropped.
     Killed(P),
     /// A thread runs it, or drops it.
@@ -90,12 +95,7 @@ enum Stage<P, R> {
     Collected,
 }
 
-impl<W, P, R> TaskState<W, P, R>
-where
-    W: Unpack<P, R>,
-    P: Send + 'static,
-    R: Send + 'static,
-{
+impl<W: Unpack<P, R>, P: Data, R: Data> TaskState<W, P, R> {
     pub(crate) fn new(
         engine: &Arc<Engine<W>>,
         packed: P,
@@ -150,33 +150,18 @@ where
 
     /// Takes what is packed. The thread that gets it decides the outcome.
     pub(crate) fn take(&self) -> Option<P> {
-        self.take_as(Stage::Open)
+        self.take_for(false)
     }
 
-    /// Takes what was claimed.
-    pub(in crate::engine) fn take_claimed(&self) -> Option<P> {
-        self.take_from(Stage::Open, true)
+    /// As [`TaskState::take`], for the queue entry that was `claimed` or for the one that was not.
+    pub(in crate::engine) fn take_for(&self, claimed: bool) -> Option<P> {
+        lock(&self.content).take(claimed, Stage::Open)
     }
 
     #[cfg(any(feature = "tokio", test))]
-    /// As [`TaskState::take`] or [`TaskState::take_claimed`], for a driver, which can be told to drop the task.
+    /// As [`TaskState::take_for`], for a driver, which can be told to drop the task.
     pub(crate) fn take_to_drive(&self, claimed: bool) -> Option<P> {
-        self.take_from(Stage::Driven(None), claimed)
-    }
-
-    fn take_as(&self, next: Stage<P, R>) -> Option<P> {
-        self.take_from(next, false)
-    }
-
-    fn take_from(&self, next: Stage<P, R>, claimed: bool) -> Option<P> {
-        let mut content = lock(&self.content);
-        match (std::mem::replace(&mut content.stage, next), claimed) {
-            (Stage::Packed(packed), false) | (Stage::Claimed(packed), true) => Some(packed),
-            (other, _) => {
-                content.stage = other;
-                None
-            }
-        }
+        lock(&self.content).take(claimed, Stage::Driven(None))
     }
 
     /// Takes back a task that has not started; otherwise asks the task to stop.
@@ -203,7 +188,7 @@ where
             self.engine.depart();
             return Some(packed);
         }
-        let packed = self.take_claimed()?;
+        let packed = self.take_for(true)?;
         self.engine.count(End::Cancelled, Counts::Claimed);
         Some(packed)
     }
@@ -240,7 +225,7 @@ where
         // Before it is admitted: a task that was accepted is concerned when all are cancelled from here on.
         let epoch = self.engine.cancels.epoch();
         let Some((packed, guest)) = self.engine.admit_guest(|| self.take()) else { return false };
-        let _inside = enter(&self.engine, Kind::Thread);
+        let _inside = enter(Arc::clone(&self.engine) as _, None);
         set_epoch(epoch);
         // It is counted, and its panic has a recipient.
         let _: End = self.run(packed, Counts::Guest(guest), task);
@@ -282,7 +267,25 @@ where
 
     /// Whether the task's ticket does not stand for it any more.
     pub(crate) fn is_tombstone(&self) -> bool {
-        !matches!(lock(&self.content).stage, Stage::Packed(_))
+        !lock(&self.content).is_queued()
+    }
+}
+
+impl<P, R> Content<P, R> {
+    /// Whether it has not started, and stands in the queue.
+    fn is_queued(&self) -> bool {
+        matches!(self.stage, Stage::Packed(_)) && !self.claimed
+    }
+
+    /// Looks first and moves then, here as in each other step of a stage: what lies in a stage may be large.
+    fn take(&mut self, claimed: bool, next: Stage<P, R>) -> Option<P> {
+        if self.claimed == claimed
+            && let Stage::Packed(_) = self.stage
+            && let Stage::Packed(packed) = replace(&mut self.stage, next)
+        {
+            return Some(packed);
+        }
+        None
     }
 }
 

@@ -2,14 +2,14 @@
 
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Waker};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+use crate::engine::actions::Release;
 use crate::engine::context::{Kind, current_waits, inside, resume_on_thread};
-use crate::engine::scheduler::lend::{Lent, Release};
 use crate::engine::spin::look;
 use crate::engine::task::handle::Joinable;
-use crate::engine::task::waits::Suspension;
 use crate::engine::wait::{is_over, park_until, this_thread};
+use crate::engine::waits::{Lent, Suspension};
 use crate::error::{JoinError, Refused};
 
 /// An error if [`wait_for`] would block a thread that must not block.
@@ -83,39 +83,6 @@ pub(crate) fn poll_outcome<R>(
         Arc::clone(task_state).want(by);
     }
     Poll::Pending
-}
-
-/// Polls until it is ready, on this thread, which looks around before it parks.
-pub(crate) fn block_on<R>(poll: impl FnMut(&mut Context<'_>) -> Poll<R>) -> R {
-    match block_on_until(None, poll, || None) {
-        Some(value) => value,
-        None => unreachable!("without a deadline there is a value"),
-    }
-}
-
-/// As [`block_on`]. None if it was not ready in time. Before it parks, `retry` says for how long at most.
-pub(crate) fn block_on_until<R>(
-    deadline: Option<Instant>,
-    mut poll: impl FnMut(&mut Context<'_>) -> Poll<R>,
-    mut retry: impl FnMut() -> Option<Duration>,
-) -> Option<R> {
-    let waker = this_thread();
-    let mut context = Context::from_waker(&waker);
-    let mut ready = |context: &mut Context<'_>| match poll(context) {
-        Poll::Ready(value) => Some(value),
-        Poll::Pending => None,
-    };
-    if let Some(value) = look(|| ready(&mut context)) {
-        return Some(value);
-    }
-    loop {
-        if let Some(value) = ready(&mut context) {
-            return Some(value);
-        }
-        if !park_until(deadline, retry()) {
-            return ready(&mut context);
-        }
-    }
 }
 
 /// Runs a queued task on the calling thread, which joins it, if it may. True if it has run.

@@ -6,4 +6,3 @@ pub(crate) mod handle;
 pub(crate) mod join;
 pub(crate) mod run;
 pub(crate) mod queue_entry;
-pub(crate) mod waits;

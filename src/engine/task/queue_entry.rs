@@ -4,30 +4,20 @@ use std::sync::Arc;
 
 use crate::engine::contain::contain;
 use crate::engine::scheduler::accounting::{Counts, End};
-use crate::engine::task::handle::{TaskState, Unpack};
+use crate::engine::task::handle::{Data, TaskState, Unpack};
 
 /// A task in its task state.
 type Packed<W, P, R> = Arc<TaskState<W, P, R>>;
 
 /// What stands in the queue for a task state. Dropped there, it has the task cancelled. It is empty once the
 /// task has run.
-pub(crate) struct QueueEntry<W, P, R>
-where
-    W: Unpack<P, R>,
-    P: Send + 'static,
-    R: Send + 'static,
-{
+pub(crate) struct QueueEntry<W: Unpack<P, R>, P: Data, R: Data> {
     task_state: Option<Packed<W, P, R>>,
     /// The task was taken out of its turn, for a lent place. Another queue entry stands in the queue, a tombstone.
     claimed: bool,
 }
 
-impl<W, P, R> QueueEntry<W, P, R>
-where
-    W: Unpack<P, R>,
-    P: Send + 'static,
-    R: Send + 'static,
-{
+impl<W: Unpack<P, R>, P: Data, R: Data> QueueEntry<W, P, R> {
     pub(crate) fn new(task_state: &Arc<TaskState<W, P, R>>) -> Self {
         QueueEntry { task_state: Some(Arc::clone(task_state)), claimed: false }
     }
@@ -59,10 +49,7 @@ where
     /// Runs the task, if it is still there.
     pub(crate) fn run(mut self, counts: Counts, task: impl FnOnce(P) -> R) -> End {
         let (gone, claimed) = (self.gone(), self.claimed);
-        let take = |task_state: &Arc<TaskState<W, P, R>>| match claimed {
-            true => task_state.take_claimed(),
-            false => task_state.take(),
-        };
+        let take = |task_state: &Packed<W, P, R>| task_state.take_for(claimed);
         let Some(packed) = self.task_state.as_ref().and_then(take) else { return gone };
         // From here on there is nothing to be cancelled. After the outcome shows the task state is touched
         // no more than must be: another thread has it on its core then.
@@ -89,12 +76,7 @@ where
     }
 }
 
-impl<W, P, R> Drop for QueueEntry<W, P, R>
-where
-    W: Unpack<P, R>,
-    P: Send + 'static,
-    R: Send + 'static,
-{
+impl<W: Unpack<P, R>, P: Data, R: Data> Drop for QueueEntry<W, P, R> {
     fn drop(&mut self) {
         if let Some(task_state) = &self.task_state
             && !self.claimed

@@ -10,12 +10,12 @@ mod leave;
 mod ready;
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use crate::engine::queue::block::{Block, CELLS};
 use crate::engine::queue::fast_path::FastPath;
 use crate::engine::queue::{ClaimedBlock, Queue};
 use crate::engine::scheduler::accounting::End;
-use crate::engine::scheduler::core::{Actions, Limits, Order, Report, Rest, Scheduler, WorkerKind};
+use crate::engine::scheduler::core::{Actions, Limits, Order, Report, Scheduler, WorkerKind};
 use crate::engine::scheduler::growth::ByLoad;
 use crate::engine::scheduler::worker_table::WorkerState;
 use crate::engine::wait::{Waiter, this_thread};
@@ -29,7 +29,7 @@ struct Trial {
 impl Trial {
     fn new(capacity: usize, minimum: usize) -> Self {
         let fast_path = Arc::new(FastPath::new());
-        let (queue, lookers, cores, keep_alive) = (1000, 1, 2, Some(std::time::Duration::MAX));
+        let (queue, lookers, cores, keep_alive) = (1000, 1, 2, Some(Duration::MAX));
         let (worker_kind, growth) = (WorkerKind::Threads, None);
         let limits =
             Limits { capacity, minimum, queue, lookers, cores, keep_alive, growth, worker_kind };
@@ -52,6 +52,14 @@ impl Trial {
         self.scheduler.next(me, report, &mut Actions::default())
     }
 
+    /// An idle worker wakes up whose time is over.
+    fn expire(&mut self, me: usize) -> Order<u32> {
+        let kept = self.scheduler.limits.keep_alive.replace(Duration::ZERO);
+        let next = self.ask(me, Report::Rest);
+        self.scheduler.limits.keep_alive = kept;
+        next
+    }
+
     /// A worker comes into being and asks for the first time.
     fn arrive(&mut self) -> (usize, Order<u32>) {
         let me = self.scheduler.worker_table.add(WorkerState::Called);
@@ -71,7 +79,7 @@ impl Trial {
     /// A worker on the fast path that reports its only task, which was short.
     fn report(&mut self, me: usize, claimed: ClaimedBlock<u32>) -> Order<u32> {
         let last = Some(End::Completed);
-        self.ask(me, Report::Drive { claimed, tasks: 1, last, nanos: 1_000 })
+        self.ask(me, Report::Run { claimed: Some(claimed), tasks: 1, last, nanos: 1_000 })
     }
 
     /// A worker that has just run a short task, so that tasks are known to be short; it looks.
@@ -79,7 +87,7 @@ impl Trial {
         let mut trial = Trial::new(capacity, 0);
         trial.scheduler.queue.push(0);
         let (me, next) = trial.arrive();
-        let Order::Drive(0, claimed) = next else { panic!("there was a task") };
+        let Order::Run(0, Some(claimed)) = next else { panic!("there was a task") };
         assert!(matches!(trial.report(me, claimed), Order::Look { .. }));
         assert!(trial.scheduler.task_times.is_short());
         (trial, me)
@@ -89,11 +97,11 @@ impl Trial {
     fn with_monitor() -> (Self, usize, ClaimedBlock<u32>, usize) {
         let (mut trial, first) = Trial::with_short_tasks(2);
         trial.submit(1);
-        let Order::Drive(1, claimed) = trial.ask(first, Report::Look { found: true }) else {
+        let Order::Run(1, Some(claimed)) = trial.ask(first, Report::Look { found: true }) else {
             panic!("there was a task")
         };
         let (second, next) = trial.arrive();
-        assert!(matches!(next, Order::Rest(Rest::For(_))), "it watches the first one");
+        assert!(matches!(next, Order::Rest(Some(_))), "it watches the first one");
         assert_eq!(trial.scheduler.worker_table.monitor(), Some(second));
         (trial, first, claimed, second)
     }
@@ -120,7 +128,7 @@ fn a_worker_between_two_tasks_needs_no_call() {
     let mut trial = Trial::new(3, 0);
     trial.scheduler.queue.push(0);
     let (_, next) = trial.arrive();
-    let Order::Drive(0, _claimed) = next else { panic!("there was a task") };
+    let Order::Run(0, Some(_claimed)) = next else { panic!("there was a task") };
     assert!(trial.fast_path.end(), "it has ended its task, and not come to the lock yet");
     assert_eq!(trial.submit(1), 0);
     assert_eq!(trial.submit(2), 1);
@@ -144,23 +152,26 @@ fn a_short_task_calls_a_worker_if_only_the_monitoring_one_is_there() {
 fn short_tasks_call_one_to_watch() {
     let (mut trial, first) = Trial::with_short_tasks(8);
     trial.submit(1);
-    let Order::Drive(1, _claimed) = trial.ask(first, Report::Look { found: true }) else {
+    let Order::Run(1, Some(_claimed)) = trial.ask(first, Report::Look { found: true }) else {
         panic!("there was a task")
     };
     assert_eq!((0..100).map(|job| trial.submit(job)).sum::<usize>(), 1);
 }
 
 #[test]
-fn the_monitoring_worker_takes_over_when_the_line_stands_still() {
+fn the_monitoring_worker_takes_over_when_the_queue_stands_still() {
     let (mut trial, _, _claimed, second) = Trial::with_monitor();
     trial.submit(2);
     trial.submit(3);
     // It has not seen them yet; now it has, and next time they are still there.
-    let mut next = trial.ask(second, Report::Rest { expired: false });
+    let mut next = trial.ask(second, Report::Rest);
     if matches!(next, Order::Rest(_)) {
-        next = trial.ask(second, Report::Rest { expired: false });
+        next = trial.ask(second, Report::Rest);
     }
-    assert!(matches!(next, Order::Drive(2, _)), "it takes the task that stood behind the first");
+    assert!(
+        matches!(next, Order::Run(2, Some(_))),
+        "it takes the task that stood behind the first"
+    );
     assert!(!trial.scheduler.task_times.is_short(), "and tasks are no longer taken for short");
     assert_eq!(trial.submit(4), 0, "both workers are busy");
 }
@@ -172,16 +183,16 @@ fn the_monitor_worker_parks_on_while_the_queue_moves() {
         trial.submit(job);
         trial.submit(job);
         assert!(claimed.next(&trial.fast_path, true).is_ok(), "the first one takes a task");
-        let next = trial.ask(second, Report::Rest { expired: false });
-        assert!(matches!(next, Order::Rest(Rest::For(_))));
+        let next = trial.ask(second, Report::Rest);
+        assert!(matches!(next, Order::Rest(Some(_))));
     }
 }
 
 #[test]
 fn the_monitoring_worker_parks_when_no_tasks_come() {
     let (mut trial, _, _claimed, second) = Trial::with_monitor();
-    let next = trial.ask(second, Report::Rest { expired: false });
-    assert!(matches!(next, Order::Rest(Rest::UntilExpired)), "nothing ticks in an idle pool");
+    let next = trial.ask(second, Report::Rest);
+    assert!(matches!(next, Order::Rest(None)), "nothing ticks in an idle pool");
     assert_eq!(trial.scheduler.worker_table.monitor(), None);
 }
 
@@ -192,7 +203,7 @@ fn an_expired_worker_goes_unless_it_is_of_the_minimum() {
     trial.ask(workers[0], Report::Look { found: false });
     let mut outcomes = Vec::new();
     for me in workers {
-        outcomes.push(matches!(trial.ask(me, Report::Rest { expired: true }), Order::Leave));
+        outcomes.push(matches!(trial.expire(me), Order::Leave));
     }
     assert_eq!(outcomes, [true, true, false]);
 }
@@ -203,13 +214,14 @@ fn a_worker_at_the_lock_takes_the_task_of_one_who_waited() {
     trial.scheduler.limits.queue = 0;
     trial.scheduler.queue.push(1);
     let (me, next) = trial.arrive();
-    let Order::Drive(1, claimed) = next else { panic!("there was a task") };
+    let Order::Run(1, Some(claimed)) = next else { panic!("there was a task") };
     trial.scheduler.hold_place();
     trial.scheduler.queue_up(Waiter::thread(), Some(2));
     let mut actions = Actions::default();
-    let report = Report::Drive { claimed, tasks: 1, last: Some(End::Completed), nanos: 0 };
+    let report =
+        Report::Run { claimed: Some(claimed), tasks: 1, last: Some(End::Completed), nanos: 0 };
     let next = trial.scheduler.next(me, report, &mut actions);
-    assert!(matches!(next, Order::Drive(2, _) | Order::Run(2)));
+    assert!(matches!(next, Order::Run(2, Some(_)) | Order::Run(2, None)));
     assert!(actions.call.is_empty() && actions.start.is_empty(), "no other worker is needed");
 }
 
@@ -217,7 +229,7 @@ fn a_worker_at_the_lock_takes_the_task_of_one_who_waited() {
 fn no_worker_monitors_while_none_is_at_work() {
     let (mut trial, me) = Trial::with_short_tasks(2);
     let next = trial.ask(me, Report::Look { found: false });
-    assert!(matches!(next, Order::Rest(Rest::UntilExpired)));
+    assert!(matches!(next, Order::Rest(None)));
     assert_eq!(trial.scheduler.worker_table.monitor(), None);
 }
 
@@ -226,7 +238,7 @@ fn one_idle_worker_monitors_and_the_others_park() {
     let (mut trial, _, _claimed, second) = Trial::with_monitor();
     trial.scheduler.limits.capacity = 3;
     let (_, next) = trial.arrive();
-    assert!(matches!(next, Order::Rest(Rest::UntilExpired)));
+    assert!(matches!(next, Order::Rest(None)));
     assert_eq!(trial.scheduler.worker_table.monitor(), Some(second));
 }
 
@@ -236,8 +248,8 @@ fn a_parked_worker_that_wakes_by_itself_takes_what_is_there() {
     trial.scheduler.limits.capacity = 3;
     let (third, _) = trial.arrive();
     assert_eq!(trial.submit(2), 0);
-    let next = trial.ask(third, Report::Rest { expired: true });
-    assert!(matches!(next, Order::Drive(2, _)), "it is here, and the line is not empty");
+    let next = trial.expire(third);
+    assert!(matches!(next, Order::Run(2, Some(_))), "it is here, and the queue is not empty");
     assert!(trial.scheduler.task_times.is_short(), "which says nothing about the others");
     assert!(trial.scheduler.worker_table.call_newest().is_some());
     assert_eq!(
@@ -254,66 +266,29 @@ fn the_monitoring_worker_helps_with_a_long_backlog() {
         let (mut trial, _, mut claimed, second) = Trial::with_monitor();
         trial.scheduler.limits.cores = cores;
         (0..200).for_each(|job| assert_eq!(trial.submit(job), 0));
-        assert!(claimed.next(&trial.fast_path, true).is_ok(), "the line moves");
-        (trial.ask(second, Report::Rest { expired: false }), claimed).0
+        assert!(claimed.next(&trial.fast_path, true).is_ok(), "the queue moves");
+        (trial.ask(second, Report::Rest), claimed).0
     };
-    assert!(matches!(backlog(2), Order::Drive(1, _)));
-    let Order::Rest(Rest::For(rest)) = backlog(1) else { panic!("there is no core for it") };
-    assert_eq!(rest.as_micros(), 400, "it parks on");
+    assert!(matches!(backlog(2), Order::Run(1, Some(_))));
+    assert!(matches!(backlog(1), Order::Rest(Some(_))), "it parks on");
 }
 
 #[test]
-fn the_monitor_worker_parks_longer_each_time() {
-    let (mut trial, _, mut claimed, second) = Trial::with_monitor();
-    let mut rests = Vec::new();
-    for job in 0..4 {
-        trial.submit(job);
-        assert!(claimed.next(&trial.fast_path, true).is_ok(), "the first one takes it at once");
-        match trial.ask(second, Report::Rest { expired: false }) {
-            Order::Rest(Rest::For(rest)) => rests.push(rest.as_micros()),
-            _ => panic!("tasks came in, so it goes on watching"),
-        }
-    }
-    assert_eq!(rests, [400, 800, 1_000, 1_000]);
-}
-
-#[test]
-fn the_monitoring_worker_prepares_memory_for_a_line_that_grows() {
-    let (mut trial, _, mut claimed, second) = Trial::with_monitor();
-    trial.scheduler.limits.cores = 1;
-    let mut grow = |trial: &mut Trial, blocks: usize| {
-        (0..blocks * CELLS + 1).for_each(|_| trial.scheduler.queue.push(0));
-        assert!(claimed.next(&trial.fast_path, true).is_ok(), "the line moves");
-        trial.ask(second, Report::Rest { expired: false })
+fn idle_time_is_counted_from_the_first_rest_after_a_task() {
+    let mut trial = Trial::new(2, 0);
+    trial.scheduler.limits.keep_alive = Some(Duration::from_secs(3600));
+    let (me, _) = trial.arrive();
+    let until = |next| match next {
+        Order::Rest(until) => until,
+        _ => panic!("there is no task"),
     };
-    let rest = |next| match next {
-        Order::Rest(Rest::For(rest)) => rest.as_micros(),
-        _ => panic!("it parks on"),
+    let first = until(trial.ask(me, Report::Look { found: false }));
+    assert!(trial.scheduler.worker_table.call_newest().is_some());
+    assert_eq!(until(trial.ask(me, Report::Rest)), first, "a call without a task is a part of it");
+    trial.submit(1);
+    let Order::Run(1, Some(claimed)) = trial.ask(me, Report::Rest) else {
+        panic!("there is a task")
     };
-    assert_eq!(rest(grow(&mut trial, 4)), 400, "that is no growth");
-    let Order::Prepare(14) = grow(&mut trial, 7) else { panic!("twice what it has grown by") };
-    let prepared = Report::Prepare((0..14).map(|_| Block::on_pages()).collect());
-    assert_eq!(rest(trial.ask(second, prepared)), 100, "it looks again soon");
-    assert_eq!(trial.scheduler.queue.spare(), 14);
-    let Order::Prepare(blocks) = grow(&mut trial, 10) else { panic!("it has grown by more") };
-    assert_eq!(blocks + trial.scheduler.queue.spare(), 20, "some are left");
-    trial.scheduler.queue.add_spare((0..20).map(|_| Block::on_pages()).collect());
-    assert_eq!(rest(grow(&mut trial, 6)), 100, "there is enough");
-    let most = (1 << 20) / size_of::<Block<u32>>();
-    let Order::Prepare(blocks) = grow(&mut trial, 2 * most) else { panic!("it has grown") };
-    assert_eq!(blocks, most / 2, "it is not away for long");
-    trial.scheduler.queue.add_spare((0..40).map(|_| Block::on_pages()).collect());
-    assert_eq!(rest(grow(&mut trial, 0)), 400, "it grows no more");
-    assert!(trial.scheduler.queue.spare() < 40, "what is not needed is let go");
-}
-
-#[test]
-fn a_worker_that_was_called_while_it_prepared_comes() {
-    let (mut trial, _, _claimed, second) = Trial::with_monitor();
-    trial.scheduler.queue.push(0);
-    trial.scheduler.worker_table.remove_idle(second);
-    trial.scheduler.worker_table.set(second, WorkerState::Called);
-    let next = trial.ask(second, Report::Prepare(vec![Block::on_pages()]));
-    assert!(!matches!(next, Order::Rest(_) | Order::Prepare(_)));
-    assert_eq!(trial.scheduler.queue.spare(), 1);
+    drop(trial.report(me, claimed));
+    assert!(until(trial.ask(me, Report::Look { found: false })) > first);
 }

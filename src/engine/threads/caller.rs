@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use crate::engine::contain::contain;
+use crate::engine::context::set_epoch;
 use crate::engine::scheduler::accounting::Counts;
 use crate::engine::scheduler::entry::Patience;
 use crate::engine::sync::thread;
-use crate::engine::task::current::{as_current, set_epoch};
+use crate::engine::task::current::as_current;
 use crate::engine::{Engine, ThreadWork};
 use crate::error::Refused;
 use crate::on_cancel::Stoppable;

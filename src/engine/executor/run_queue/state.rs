@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::ready::Ready;
 use crate::engine::executor::cell::Runnable;
-use crate::engine::task::waits::Waits;
+use crate::engine::waits::Waits;
 
 #[derive(Default)]
 pub(super) struct State {

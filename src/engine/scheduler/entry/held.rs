@@ -3,6 +3,8 @@
 use std::mem::take;
 use std::sync::Arc;
 
+use crate::engine::scheduler::core::Scheduler;
+use crate::engine::sync::MutexGuard;
 use crate::engine::{Engine, Work};
 
 /// Places at the gate that are held for tasks to come. Dropped, they go to the next submitters.
@@ -21,6 +23,17 @@ impl<'a, W: Work> Held<'a, W> {
     /// For so many places that are counted as held.
     pub(in crate::engine) fn new(engine: &'a Arc<Engine<W>>, places: usize) -> Self {
         Held { engine: Owner::Borrowed(engine), places }
+    }
+
+    /// Holds the place that the caller may enter, and others that are free, up to `most` together.
+    pub(super) fn hold(
+        engine: &'a Arc<Engine<W>>,
+        mut scheduler: MutexGuard<'_, Scheduler<W::Job>>,
+        most: usize,
+    ) -> Self {
+        scheduler.hold_place();
+        let more = if most > 1 { scheduler.hold_free_places(most - 1) } else { 0 };
+        Held::new(engine, 1 + more)
     }
 
     pub(crate) fn engine(&self) -> &Arc<Engine<W>> {

@@ -38,11 +38,11 @@ fn the_fast_path_is_sealed_when_a_task_resumes_whose_place_is_in_use() {
     let (mut scheduler, mut actions) = (scheduler(), Actions::default());
     scheduler.begin_wait(&mut actions);
     scheduler.end_wait(&mut actions);
-    assert!(!scheduler.queue.tally().is_sealed(), "its place was not used");
+    assert!(!scheduler.queue.fast_path.tally().is_sealed(), "its place was not used");
     scheduler.begin_wait(&mut actions);
     let (_, guest) = scheduler.admit_guest(false, || Some(())).expect("a place is lent");
     scheduler.end_wait(&mut actions);
-    assert!(scheduler.queue.tally().is_sealed() && scheduler.is_over_capacity());
+    assert!(scheduler.queue.fast_path.tally().is_sealed() && scheduler.is_over_capacity());
     scheduler.end_guest(End::Completed, guest, &mut actions);
     assert!(!scheduler.is_over_capacity());
 }

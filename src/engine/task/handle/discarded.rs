@@ -1,28 +1,18 @@
 //! A task that will not run: it was killed in the queue, or is dropped with it.
 
-use super::{Stage, TaskState, Unpack, contain, lock};
+use std::mem::replace;
+
+use super::{Data, Stage, TaskState, Unpack, contain, lock};
 use crate::error::JoinError;
 
-impl<W, P, R> TaskState<W, P, R>
-where
-    W: Unpack<P, R>,
-    P: Send + 'static,
-    R: Send + 'static,
-{
+impl<W: Unpack<P, R>, P: Data, R: Data> TaskState<W, P, R> {
     /// Makes sure that the task will not run. False if it would not have run anyway. What it owns
     /// is dropped later, by [`TaskState::discard`].
     pub(crate) fn kill(&self) -> bool {
         let mut content = lock(&self.content);
-        match std::mem::replace(&mut content.stage, Stage::Open) {
-            Stage::Packed(packed) => {
-                content.stage = Stage::Killed(packed);
-                true
-            }
-            other => {
-                content.stage = other;
-                false
-            }
-        }
+        let Some(packed) = content.take(false, Stage::Open) else { return false };
+        content.stage = Stage::Killed(packed);
+        true
     }
 
     /// Drops a task that will not run any more, and settles it as cancelled.
@@ -42,12 +32,11 @@ where
 
     fn take_discarded(&self) -> Option<P> {
         let mut content = lock(&self.content);
-        match std::mem::replace(&mut content.stage, Stage::Open) {
-            Stage::Packed(packed) | Stage::Killed(packed) => Some(packed),
-            other => {
-                content.stage = other;
-                None
-            }
+        if let Stage::Killed(_) = content.stage
+            && let Stage::Killed(packed) = replace(&mut content.stage, Stage::Open)
+        {
+            return Some(packed);
         }
+        content.take(false, Stage::Open)
     }
 }

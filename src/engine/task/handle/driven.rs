@@ -2,16 +2,11 @@
 
 use std::task::Waker;
 
-use super::{Stage, TaskState, Unpack, contain, lock};
+use super::{Data, Stage, TaskState, Unpack, contain, lock};
 use crate::engine::scheduler::accounting::{Counts, End};
 use crate::error::{JoinError, TaskPanic};
 
-impl<W, P, R> TaskState<W, P, R>
-where
-    W: Unpack<P, R>,
-    P: Send + 'static,
-    R: Send + 'static,
-{
+impl<W: Unpack<P, R>, P: Data, R: Data> TaskState<W, P, R> {
     /// Says who is to be woken when the task is to be dropped. False if it is.
     pub(crate) fn drive(&self, waker: &Waker) -> bool {
         let mut content = lock(&self.content);

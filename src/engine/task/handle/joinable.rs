@@ -1,12 +1,14 @@
 //! A task state as its handle sees it, and as the scheduler does that may start it out of its turn.
 
+use std::mem::replace;
 use std::sync::{Arc, Weak};
 use std::task::Waker;
 use std::time::Duration;
 
-use super::{Content, Stage, TaskState, Unpack};
+use super::{Content, Data, Stage, TaskState, Unpack};
+use crate::engine::actions::Release;
 use crate::engine::contain::contain;
-use crate::engine::scheduler::lend::{Queued, Release};
+use crate::engine::scheduler::lend::Queued;
 use crate::engine::sync::atomic::Ordering;
 use crate::engine::sync::lock;
 use crate::engine::task::queue_entry::QueueEntry;
@@ -42,61 +44,46 @@ pub(crate) trait Joinable<R>: Send + Sync {
     fn detach(&self);
 }
 
-impl<W, P, R> Queued<W::Job> for TaskState<W, P, R>
-where
-    W: Unpack<P, R>,
-    P: Send + 'static,
-    R: Send + 'static,
-{
+impl<W: Unpack<P, R>, P: Data, R: Data> Queued<W::Job> for TaskState<W, P, R> {
     fn claim(self: Arc<Self>) -> Result<W::Job, Arc<dyn Release>> {
         let mut content = lock(&self.content);
         content.listed = false;
         let is_awaited = content.is_awaited();
-        match std::mem::replace(&mut content.stage, Stage::Open) {
-            Stage::Packed(packed) if is_awaited => {
-                (content.stage, content.claimed) = (Stage::Claimed(packed), true);
-                drop(content);
-                Ok(W::job(QueueEntry::claimed(self)))
-            }
-            other => {
-                content.stage = other;
-                drop(content);
-                Err(self)
-            }
+        if !is_awaited {
+            drop(content);
+            return Err(self);
         }
+        content.claimed = true;
+        drop(content);
+        Ok(W::job(QueueEntry::claimed(self)))
     }
 
     fn is_awaited(&self) -> bool {
         let mut content = lock(&self.content);
-        let is_awaited = matches!(content.stage, Stage::Packed(_)) && content.is_awaited();
-        content.listed = is_awaited;
-        is_awaited
+        content.listed = content.is_awaited();
+        content.listed
     }
 }
 
 impl<P, R> Content<P, R> {
+    /// Whether it is still queued, and a task waits for it.
     fn is_awaited(&self) -> bool {
-        self.awaited_by.as_ref().is_some_and(|task| task.strong_count() > 0)
+        self.is_queued() && self.awaited_by.as_ref().is_some_and(|task| task.strong_count() > 0)
     }
 }
 
-impl<W, P, R> Joinable<R> for TaskState<W, P, R>
-where
-    W: Unpack<P, R>,
-    P: Send + 'static,
-    R: Send + 'static,
-{
+impl<W: Unpack<P, R>, P: Data, R: Data> Joinable<R> for TaskState<W, P, R> {
     fn run_here(self: Arc<Self>) -> bool {
         W::run_here(&self)
     }
 
     fn want(self: Arc<Self>, by: Weak<dyn Release>) -> Option<Duration> {
         let mut content = lock(&self.content);
-        if !matches!(content.stage, Stage::Packed(_)) {
+        if !content.is_queued() {
             return None;
         }
         content.awaited_by = Some(by);
-        let is_known = std::mem::replace(&mut content.listed, true);
+        let is_known = replace(&mut content.listed, true);
         drop(content);
         let queued: Weak<dyn Queued<W::Job>> = Arc::downgrade(&self) as _;
         self.engine.await_queued((!is_known).then_some(queued))
@@ -140,11 +127,10 @@ where
 
     fn collect(&self, waker: &Waker) -> Option<Result<R, JoinError>> {
         let mut content = lock(&self.content);
-        if let Stage::Done(_) = content.stage {
-            match std::mem::replace(&mut content.stage, Stage::Collected) {
-                Stage::Done(outcome) => return Some(outcome),
-                other => content.stage = other,
-            }
+        if let Stage::Done(_) = content.stage
+            && let Stage::Done(outcome) = replace(&mut content.stage, Stage::Collected)
+        {
+            return Some(outcome);
         }
         let old = content.waker.replace(waker.clone());
         drop(content);

@@ -4,7 +4,9 @@
 //! hook, before its task is counted: when a wait for the end of all tasks returns, the hook has been called
 //! for each handle that was dropped before.
 
-use super::{Content, Stage, TaskState, Unpack, lock};
+use std::mem::replace;
+
+use super::{Content, Data, Stage, TaskState, Unpack, lock};
 use crate::engine::scheduler::accounting::{Counts, End};
 use crate::error::{JoinError, TaskPanic};
 
@@ -17,12 +19,7 @@ pub(super) enum Recipient {
     Hook,
 }
 
-impl<W, P, R> TaskState<W, P, R>
-where
-    W: Unpack<P, R>,
-    P: Send + 'static,
-    R: Send + 'static,
-{
+impl<W: Unpack<P, R>, P: Data, R: Data> TaskState<W, P, R> {
     /// Ends a task that panicked: tells its recipient, and counts the task.
     #[cold]
     pub(super) fn end_panicked(&self, panic: TaskPanic, counts: Counts) -> End {
@@ -66,12 +63,12 @@ where
 impl<P, R> Content<P, R> {
     /// Takes the panic out, whether or not it shows already.
     fn take_panic(&mut self) -> Option<TaskPanic> {
-        match std::mem::replace(&mut self.stage, Stage::Collected) {
-            Stage::Panicked(panic) | Stage::Done(Err(JoinError::Panicked(panic))) => Some(panic),
-            other => {
-                self.stage = other;
-                None
-            }
+        if let Stage::Panicked(_) | Stage::Done(Err(JoinError::Panicked(_))) = self.stage
+            && let Stage::Panicked(panic) | Stage::Done(Err(JoinError::Panicked(panic))) =
+                replace(&mut self.stage, Stage::Collected)
+        {
+            return Some(panic);
         }
+        None
     }
 }

@@ -54,9 +54,9 @@ fn an_idle_worker_is_not_called_above_the_capacity() {
 #[test]
 fn no_driver_is_called_for_a_task_that_may_not_begin() {
     let mut trial = drivers(WorkerState::Engaged);
-    trial.scheduler.queue.begin_driven(1);
+    trial.scheduler.queue.fast_path.begin_driven(1);
     assert_eq!((trial.submit(0), call_all(&mut trial)), (0, 0));
-    trial.scheduler.queue.end_driven();
+    trial.scheduler.queue.fast_path.end_driven();
     assert_eq!(trial.submit(1), 1);
 }
 

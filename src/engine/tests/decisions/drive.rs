@@ -33,11 +33,11 @@ fn a_driver_takes_as_many_as_may_run() {
     let mut trial = drivers(1, 2);
     (0..3).for_each(|job| trial.scheduler.queue.push(job));
     assert_eq!(refill(&mut trial, Has::Waiting), (Refill::Took, vec![0, 1]));
-    assert_eq!((trial.scheduler.queue.driven(), trial.scheduler.queue.queued()), (2, 1));
+    assert_eq!((trial.scheduler.queue.fast_path.driven(), trial.scheduler.queue.queued()), (2, 1));
     assert_eq!(refill(&mut trial, Has::Ready), (Refill::Nothing, vec![]));
     assert_eq!(trial.scheduler.worker_table.worker_state(0), WorkerState::Engaged);
     trial.scheduler.end_driven(End::Panicked);
-    assert_eq!(trial.scheduler.queue.driven(), 1);
+    assert_eq!(trial.scheduler.queue.fast_path.driven(), 1);
     assert_eq!(refill(&mut trial, Has::Ready), (Refill::Took, vec![2]));
 }
 
@@ -64,8 +64,8 @@ fn a_driver_goes_when_nothing_is_left_that_may_need_it() {
     };
     assert_eq!(next(1, |_| {}), Refill::Leave);
     assert_eq!(next(1, |trial| trial.scheduler.phase = Phase::Open), Refill::Idle);
-    assert_eq!(next(1, |trial| trial.scheduler.queue.begin_driven(1)), Refill::Idle);
-    assert_eq!(next(2, |trial| trial.scheduler.queue.begin_driven(1)), Refill::Idle);
+    assert_eq!(next(1, |trial| trial.scheduler.queue.fast_path.begin_driven(1)), Refill::Idle);
+    assert_eq!(next(2, |trial| trial.scheduler.queue.fast_path.begin_driven(1)), Refill::Idle);
     assert_eq!(next(1, |trial| trial.scheduler.hold_place()), Refill::Idle);
     let adopt = |trial: &mut Trial| trial.scheduler.accounting.note_adopt();
     assert_eq!(next(1, adopt), Refill::Idle, "one runs in a lent place");
@@ -122,7 +122,7 @@ fn no_driver_is_called_while_one_is_enough_and_at_work() {
 fn free_places(trial: &mut Trial, count: usize) {
     for _ in 0..count {
         trial.scheduler.queue.pop();
-        trial.scheduler.queue.end();
+        trial.scheduler.queue.fast_path.end_locked();
     }
 }
 
@@ -130,7 +130,7 @@ fn free_places(trial: &mut Trial, count: usize) {
 fn with_waiter() -> (Trial, Arc<Waiter>) {
     let (mut trial, waiter) = (drivers(1, 1), Waiter::future(Waker::noop()));
     // It has no room for them, so they stay in the queue.
-    trial.scheduler.queue.begin_driven(1);
+    trial.scheduler.queue.fast_path.begin_driven(1);
     (0..trial.scheduler.limits.queue).for_each(|job| trial.scheduler.queue.push(job as u32));
     trial.scheduler.queue_up(Arc::clone(&waiter), None);
     (trial, waiter)

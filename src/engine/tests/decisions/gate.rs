@@ -24,15 +24,15 @@ fn a_parked_submitter_has_the_attention_of_the_workers() {
         trial.scheduler.needs_attention()
     };
     assert!(attention(WaitMode::Parked));
-    assert!(!attention(WaitMode::Looking) && !attention(WaitMode::Dozing));
+    assert!(!attention(WaitMode::Looking) && !attention(WaitMode::TimedPark));
 }
 
 #[test]
-fn a_submitter_dozes_first_and_then_parks() {
+fn a_submitter_parks_for_a_while_first_and_then_until_it_is_woken() {
     let (mut trial, waiter) = (trial(), Waiter::thread());
     (0..81).for_each(|job| trial.scheduler.queue.push(job));
     trial.scheduler.queue_up(Arc::clone(&waiter), None);
-    for wait_mode in [WaitMode::Dozing, WaitMode::Parked, WaitMode::Parked] {
+    for wait_mode in [WaitMode::TimedPark, WaitMode::Parked, WaitMode::Parked] {
         let told = trial.scheduler.rest_at_gate(&waiter, &mut Actions::default());
         assert_eq!((told, waiter.wait_mode()), (wait_mode, wait_mode));
         assert_eq!(trial.scheduler.needs_attention(), wait_mode == WaitMode::Parked);
@@ -42,15 +42,15 @@ fn a_submitter_dozes_first_and_then_parks() {
 
 #[test]
 fn a_thread_that_is_about_to_rest_takes_any_place_there_is() {
-    for wait_mode in [WaitMode::Dozing, WaitMode::Parked] {
+    for wait_mode in [WaitMode::TimedPark, WaitMode::Parked] {
         let (mut trial, waiter) = (trial(), Waiter::thread());
         (0..81).for_each(|job| trial.scheduler.queue.push(job));
         trial.scheduler.queue_up(Arc::clone(&waiter), None);
         if wait_mode == WaitMode::Parked {
-            waiter.set_wait_mode(WaitMode::Dozing);
+            waiter.set_wait_mode(WaitMode::TimedPark);
         }
         trial.scheduler.queue.pop();
-        trial.scheduler.queue.end();
+        trial.scheduler.queue.fast_path.end_locked();
         let told = trial.scheduler.rest_at_gate(&waiter, &mut Actions::default());
         assert_eq!((told, waiter.verdict()), (wait_mode, Some(Verdict::Granted)));
         assert!(!trial.scheduler.needs_attention());
@@ -58,7 +58,7 @@ fn a_thread_that_is_about_to_rest_takes_any_place_there_is() {
 }
 
 #[test]
-fn a_dozing_submitter_enters_when_half_of_the_queue_is_free() {
+fn a_submitter_in_a_timed_park_enters_when_half_of_the_queue_is_free() {
     let (mut trial, waiter) = (trial(), Waiter::thread());
     (0..81).for_each(|job| trial.scheduler.queue.push(job));
     trial.scheduler.queue_up(Arc::clone(&waiter), None);
@@ -66,7 +66,7 @@ fn a_dozing_submitter_enters_when_half_of_the_queue_is_free() {
     for ended in 1..=40 {
         assert_eq!(waiter.verdict(), None, "{} places are not enough", ended - 1);
         trial.scheduler.queue.pop();
-        trial.scheduler.queue.end();
+        trial.scheduler.queue.fast_path.end_locked();
         trial.scheduler.serve_waiters(&mut Actions::default());
     }
     assert_eq!(waiter.verdict(), Some(Verdict::Granted));
@@ -79,7 +79,7 @@ fn a_submitter_whose_time_is_over_takes_a_place_that_was_left_to_gather() {
     trial.scheduler.queue_up(Arc::clone(&waiter), None);
     let _ = trial.scheduler.rest_at_gate(&waiter, &mut Actions::default());
     trial.scheduler.queue.pop();
-    trial.scheduler.queue.end();
+    trial.scheduler.queue.fast_path.end_locked();
     trial.scheduler.serve_waiters(&mut Actions::default());
     assert_eq!(waiter.verdict(), None, "one place is not enough");
     let withdrawn = trial.scheduler.withdraw(&waiter, &mut Actions::default());

@@ -1,7 +1,7 @@
 //! Workers that go: who may, who must stay, and who is called back.
 
 use super::Trial;
-use crate::engine::scheduler::core::{Actions, Order, Report, Rest};
+use crate::engine::scheduler::core::{Actions, Order, Report};
 use crate::engine::scheduler::worker_table::WorkerState;
 use crate::engine::wait::this_thread;
 
@@ -11,10 +11,10 @@ fn the_last_worker_stays_while_a_permit_is_out() {
     let (me, _) = trial.arrive();
     trial.ask(me, Report::Look { found: false });
     trial.scheduler.hold_place();
-    let next = trial.ask(me, Report::Rest { expired: true });
-    assert!(matches!(next, Order::Rest(Rest::Anew)));
+    let next = trial.expire(me);
+    assert!(matches!(next, Order::Rest(Some(_))));
     trial.scheduler.release_places(1);
-    assert!(matches!(trial.ask(me, Report::Rest { expired: true }), Order::Leave));
+    assert!(matches!(trial.expire(me), Order::Leave));
 }
 
 #[test]
@@ -22,11 +22,11 @@ fn a_leaving_worker_is_called_back_by_a_task() {
     let mut trial = Trial::new(1, 0);
     let (me, _) = trial.arrive();
     trial.ask(me, Report::Look { found: false });
-    assert!(matches!(trial.ask(me, Report::Rest { expired: true }), Order::Leave));
+    assert!(matches!(trial.expire(me), Order::Leave));
     assert_eq!(trial.submit(7), 0, "its place is not vacant yet");
     assert!(trial.scheduler.calls_back(me));
-    let next = trial.ask(me, Report::Rest { expired: false });
-    assert!(matches!(next, Order::Drive(7, _)));
+    let next = trial.ask(me, Report::Rest);
+    assert!(matches!(next, Order::Run(7, Some(_))));
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn a_surplus_worker_that_was_counted_on_calls_another() {
     assert!(trial.scheduler.worker_table.call_oldest().is_some(), "one is called, to be sent away");
     assert_eq!(trial.submit(1), 0, "and counted on");
     let mut actions = Actions::default();
-    let next = trial.scheduler.next(second, Report::Rest { expired: false }, &mut actions);
+    let next = trial.scheduler.next(second, Report::Rest, &mut actions);
     assert!(matches!(next, Order::Leave));
     assert_eq!(actions.call.len(), 1, "so the one that stays is called");
 }
@@ -51,10 +51,10 @@ fn the_minimum_does_not_rely_on_a_thread_that_is_being_started() {
     let (first, _) = trial.arrive();
     trial.ask(first, Report::Look { found: false });
     trial.arrive();
-    let expire = |trial: &mut Trial| trial.ask(first, Report::Rest { expired: true });
-    assert!(matches!(expire(&mut trial), Order::Rest(Rest::UntilCalled)));
+    let expire = |trial: &mut Trial| trial.expire(first);
+    assert!(matches!(expire(&mut trial), Order::Rest(None)));
     let starting = trial.scheduler.worker_table.add(WorkerState::Starting);
-    assert!(matches!(expire(&mut trial), Order::Rest(Rest::Anew)), "it may fail");
+    assert!(matches!(expire(&mut trial), Order::Rest(Some(_))), "it may fail");
     trial.ask(starting, Report::Arrive(this_thread()));
     assert!(matches!(expire(&mut trial), Order::Leave), "now there is one too many");
 }
@@ -108,7 +108,7 @@ fn one_of_several_workers_may_go_while_a_permit_is_out() {
     trial.ask(first, Report::Look { found: false });
     trial.arrive();
     trial.scheduler.hold_place();
-    assert!(matches!(trial.ask(first, Report::Rest { expired: true }), Order::Leave));
+    assert!(matches!(trial.expire(first), Order::Leave));
 }
 
 #[test]
@@ -116,6 +116,6 @@ fn the_last_certain_worker_is_not_too_many() {
     let mut trial = Trial::new(1, 0);
     let me = trial.scheduler.worker_table.add(WorkerState::Engaged);
     trial.scheduler.worker_table.add(WorkerState::Starting);
-    let next = trial.ask(me, Report::Run { end: None, nanos: 1_000_000 });
+    let next = trial.ask(me, Report::Run { claimed: None, tasks: 1, last: None, nanos: 1_000_000 });
     assert!(!matches!(next, Order::Leave), "the other one may fail");
 }

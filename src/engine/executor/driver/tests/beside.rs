@@ -3,10 +3,10 @@
 use std::sync::Mutex;
 
 use super::*;
+use crate::engine::context::Lender;
 use crate::engine::context::current_waits;
 use crate::engine::executor::polling::forget_waits;
-use crate::engine::scheduler::lend::Lender;
-use crate::engine::task::waits::Waits;
+use crate::engine::waits::Waits;
 
 /// An engine with a driver, and with so many tasks that are driven and queued.
 fn at_work(capacity: usize, driven: usize, queued: usize) -> (Arc<Engine<ByHand>>, Driver<ByHand>) {
@@ -19,7 +19,7 @@ fn at_work(capacity: usize, driven: usize, queued: usize) -> (Arc<Engine<ByHand>
 
 fn driven_and_queued(engine: &Engine<ByHand>) -> (usize, usize) {
     let scheduler = engine.lock();
-    (scheduler.queue.driven(), scheduler.queue.queued())
+    (scheduler.queue.fast_path.driven(), scheduler.queue.queued())
 }
 
 /// What came of looking for the next one.

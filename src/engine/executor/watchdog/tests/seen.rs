@@ -103,9 +103,9 @@ fn drivers_are_behind_if_one_is_up_and_there_is_something_to_do() {
     assert!(engine.seen().behind, "a task is queued");
     drop(engine.lock().queue.pop());
     assert!(!engine.seen().behind);
-    engine.lock().queue.hurry(true);
+    engine.lock().queue.fast_path.set_hurry(true);
     assert!(engine.seen().behind, "somebody waits");
-    engine.lock().queue.hurry(false);
+    engine.lock().queue.fast_path.set_hurry(false);
     executor.run_queue(1).push_ready(0);
     assert!(engine.seen().behind, "a future is ready");
     executor.run_queue(0).leave();

@@ -3,16 +3,17 @@
 use std::sync::{Arc, Weak};
 use std::task::Waker;
 
-use crate::engine::scheduler::core::CloseListener;
-use crate::engine::scheduler::lend::Release;
 use crate::engine::wait::Waiter;
 
 /// What is to be done once the lock is free.
 #[derive(Default)]
 #[must_use]
 pub(crate) struct Actions {
+    /// Idle workers to wake.
     pub(crate) call: Wakers,
+    /// Places of the worker table for which workers are to be started.
     pub(crate) start: Vec<usize>,
+    /// Waiters that have a verdict and must be woken.
     pub(crate) wake: Vec<Arc<Waiter>>,
     pub(crate) tell_closed: Vec<Weak<dyn CloseListener>>,
     /// Dropped.
@@ -27,13 +28,6 @@ pub(crate) struct Wakers {
 }
 
 impl Wakers {
-    pub(crate) fn push(&mut self, waker: Waker) {
-        match self.first {
-            None => self.first = Some(waker),
-            Some(_) => self.others.push(waker),
-        }
-    }
-
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Waker> {
         self.first.iter().chain(&self.others)
     }
@@ -51,6 +45,18 @@ impl Wakers {
 
 impl Extend<Waker> for Wakers {
     fn extend<I: IntoIterator<Item = Waker>>(&mut self, wakers: I) {
-        wakers.into_iter().for_each(|waker| self.push(waker));
+        let mut wakers = wakers.into_iter();
+        if self.first.is_none() {
+            self.first = wakers.next();
+        }
+        self.others.extend(wakers);
     }
 }
+
+/// Is told when a pool is closed, after the lock is free.
+pub(crate) trait CloseListener: Send + Sync {
+    fn pool_closed(&self);
+}
+
+/// What may be dropped only while no lock is held: that may call user code.
+pub(crate) trait Release: Send + Sync {}

@@ -1,4 +1,4 @@
-//! What a task waits for when it is suspended on handles: while it is, its place is lent.
+//! What a task waits for: while a thread is blocked, or a task is suspended on handles, its place is lent.
 //!
 //! A task counts as waiting from the moment its poll returns, if it holds a handle that it has polled and that
 //! was pending, until it is polled again or has no such handle any more. A handle belongs to the task that
@@ -7,20 +7,19 @@
 use std::panic::RefUnwindSafe;
 use std::sync::{Arc, Weak};
 
-use crate::engine::scheduler::core::Actions;
-use crate::engine::scheduler::lend::{Lender, Release};
+use crate::engine::actions::{Actions, Release};
+use crate::engine::context::{Lender, current_pool};
 use crate::engine::sync::{Mutex, lock};
 
 /// The handles of one task. It is dropped when the task has ended.
 pub(crate) struct Waits {
     pool: Arc<dyn Lender>,
-    state: Mutex<State>,
+    handles: Mutex<Handles>,
 }
 
 #[derive(Default)]
-struct State {
-    /// Pending handles.
-    handles: usize,
+struct Handles {
+    pending: usize,
     /// The task is suspended, and its place is lent.
     lent: bool,
 }
@@ -32,37 +31,37 @@ impl RefUnwindSafe for Waits {}
 
 impl Waits {
     pub(crate) fn new(pool: Arc<dyn Lender>) -> Arc<Self> {
-        Arc::new(Waits { pool, state: Mutex::new(State::default()) })
+        Arc::new(Waits { pool, handles: Mutex::new(Handles::default()) })
     }
 
     /// The task is suspended: it lends its place if a handle is pending.
     pub(crate) fn suspend(&self) {
-        self.change(|state| {
-            let lends = state.handles > 0 && !state.lent;
-            state.lent |= lends;
+        self.change(|handles| {
+            let lends = handles.pending > 0 && !handles.lent;
+            handles.lent |= lends;
             lends.then(|| self.pool.begin_wait())
         });
     }
 
     /// The task runs again.
     pub(crate) fn resume(&self) {
-        self.change(|state| std::mem::take(&mut state.lent).then(|| self.pool.end_wait()));
+        self.change(|handles| std::mem::take(&mut handles.lent).then(|| self.pool.end_wait()));
     }
 
     /// A handle is not pending any more, or has left the task.
     fn release(&self) {
-        self.change(|state| {
-            state.handles -= 1;
-            let resumes = state.handles == 0 && std::mem::take(&mut state.lent);
+        self.change(|handles| {
+            handles.pending -= 1;
+            let resumes = handles.pending == 0 && std::mem::take(&mut handles.lent);
             resumes.then(|| self.pool.end_wait())
         });
     }
 
     /// The pool counts the task in the same step. What that asks for is done after the lock.
-    fn change(&self, decide: impl FnOnce(&mut State) -> Option<Actions>) {
-        let mut state = lock(&self.state);
-        let actions = decide(&mut state);
-        drop(state);
+    fn change(&self, decide: impl FnOnce(&mut Handles) -> Option<Actions>) {
+        let mut handles = lock(&self.handles);
+        let actions = decide(&mut handles);
+        drop(handles);
         if let Some(actions) = actions {
             Arc::clone(&self.pool).carry_out(actions);
         }
@@ -80,7 +79,7 @@ pub(crate) struct Suspension(Weak<Waits>);
 
 impl Suspension {
     pub(crate) fn new(waits: &Arc<Waits>) -> Self {
-        lock(&waits.state).handles += 1;
+        lock(&waits.handles).pending += 1;
         Suspension(Arc::downgrade(waits))
     }
 
@@ -94,5 +93,29 @@ impl Drop for Suspension {
         if let Some(waits) = self.0.upgrade() {
             waits.release();
         }
+    }
+}
+
+/// The calling thread waits: the place of its task is lent until this is dropped.
+pub(crate) struct Lent(Arc<dyn Lender>);
+
+impl Lent {
+    /// None if the thread runs no task.
+    pub(crate) fn begin() -> Option<Self> {
+        let pool = current_pool()?;
+        Arc::clone(&pool).carry_out(pool.begin_wait());
+        Some(Lent(pool))
+    }
+
+    /// What is there while the task is that waits.
+    pub(crate) fn token(&self) -> Weak<dyn Release> {
+        let pool: Arc<dyn Release> = Arc::clone(&self.0) as _;
+        Arc::downgrade(&pool)
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        Arc::clone(&self.0).carry_out(self.0.end_wait());
     }
 }
