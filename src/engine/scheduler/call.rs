@@ -35,15 +35,15 @@ impl<J> Scheduler<J> {
             self.worker_table.quiet = true;
             return;
         }
-        // One driver is enough, and there is a watchdog in case it is not.
-        if self.one_drives && self.on_their_way() > 0 {
-            self.worker_table.quiet = true;
-            return;
-        }
-        if queued <= self.alert(tally) {
+        if queued <= self.alert(tally) || self.has_single_driver() {
             return;
         }
         self.call(actions);
+    }
+
+    /// Whether the one driver that takes all tasks is at work.
+    fn has_single_driver(&self) -> bool {
+        self.single_driver && self.worker_table.count(WorkerState::Engaged) > 0
     }
 
     /// Calls as many workers as the queue has tasks.
@@ -97,18 +97,13 @@ impl<J> Scheduler<J> {
             // A driver takes as many tasks as there are.
             WorkerKind::Drivers(_) => self.startable_when_lent().min(1),
         };
-        for _ in self.on_their_way() + self.worker_table.preparing()..wanted {
+        let coming = self.worker_table.alert() + usize::from(self.has_single_driver());
+        for _ in coming + self.worker_table.preparing()..wanted {
             if self.worker_table.count(WorkerState::Idle) == 0 && !self.can_start() {
                 return;
             }
             self.call(actions);
         }
-    }
-
-    /// Workers that will look for a task without being called. One driver is enough if a watchdog watches it.
-    fn on_their_way(&self) -> usize {
-        let driver = self.one_drives && self.worker_table.count(WorkerState::Engaged) > 0;
-        self.worker_table.alert() + usize::from(driver)
     }
 
     pub(crate) fn can_start(&mut self) -> bool {
