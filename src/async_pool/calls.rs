@@ -8,24 +8,17 @@ use super::host::Host;
 use super::may_block::may_block;
 use super::runtime::MOST_TASKS;
 use crate::engine::{
-    Bare, Begin, Cell, Drives, End, Engine, Executor, FreeList, NoStart, QueueEntry, RunQueue,
-    Runnable, TaskState, Unpack, Watched, Work, WorkerKind, contain,
+    Begin, Cell, Drives, End, Engine, Executor, FreeList, NoStart, QueueEntry, Runnable, TaskState,
+    Unpack, Watched, Work, WorkerKind, contain,
 };
 use crate::error::{JoinError, Refused, SubmitError, TaskPanic};
 use crate::handle::JoinHandle;
 
 pub(crate) type Spawned<T, R> = TaskState<Calls<T, R>, T, R>;
 
-/// Makes a cell for a call.
-type Make<T, R> = Box<dyn Fn(For<'_, T, R>, T, Origin) -> Arc<dyn Runnable> + Send + Sync>;
-
-/// For whom a cell is made.
-enum For<'a, T: Send + 'static, R: Send + 'static> {
-    /// The driver with this list. The call has no handle.
-    Driver(&'a RunQueue),
-    /// The driver with this list. The call has this handle's task state.
-    Handle(&'a RunQueue, Arc<Spawned<T, R>>),
-}
+/// Makes a cell for a call that begins with the run queue of this number, and for its handle's task state, if it has one.
+type Make<T, R> =
+    Box<dyn Fn(usize, T, Option<Arc<Spawned<T, R>>>, Origin) -> Arc<dyn Runnable> + Send + Sync>;
 
 pub(super) type Origin = &'static Location<'static>;
 
@@ -36,15 +29,10 @@ pub(crate) struct Calls<T: Send + 'static, R: Send + 'static> {
     executor: Arc<Executor>,
 }
 
-/// What stands in the line.
+/// What the queue holds.
 pub(crate) enum Job<T: Send + 'static, R: Send + 'static> {
     Bare(T, Origin),
     Spawned(QueueEntry<Calls<T, R>, T, R>),
-}
-
-/// One stock for each driver.
-fn free_lists<F>(executor: &Executor) -> Vec<Arc<FreeList<F>>> {
-    (0..executor.drivers()).map(|_| Arc::default()).collect()
 }
 
 impl<T: Send + 'static, R: Send + 'static> Calls<T, R> {
@@ -53,19 +41,13 @@ impl<T: Send + 'static, R: Send + 'static> Calls<T, R> {
         F: Fn(T) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = R> + Send + 'static,
     {
-        let executor = Arc::new(host.executor());
-        // A cell belongs to one driver for good, so each has its own stock of them.
-        let bare: Vec<Arc<FreeList<Bare<Fut>>>> = free_lists(&executor);
-        let watched: Vec<Arc<FreeList<Watched<Self, T, Fut>>>> = free_lists(&executor);
-        let make: Make<T, R> = Box::new(move |whose, argument, origin| match whose {
-            For::Driver(run_queue) => {
-                let call = Bare::new(function(argument), origin);
-                Cell::from_free_list(&bare[run_queue.number()], call)
-            }
-            For::Handle(run_queue, task_state) => {
-                let call = Watched::new(function(argument), Some(task_state), origin);
-                Cell::from_free_list(&watched[run_queue.number()], call)
-            }
+        let executor = host.executor();
+        // A cell that is used again stays with its run queue.
+        let free_lists: Vec<Arc<FreeList<Watched<Self, T, Fut>>>> =
+            executor.run_queues().iter().map(|_| Arc::default()).collect();
+        let make: Make<T, R> = Box::new(move |run_queue, argument, task_state, origin| {
+            let call = Watched::new(function(argument), task_state, origin);
+            Cell::from_free_list(&free_lists[run_queue], call)
         });
         Calls { make, host, executor }
     }
@@ -78,12 +60,13 @@ impl<T: Send + 'static, R: Send + 'static> Calls<T, R> {
     /// more, or its function panicked before it had a future.
     fn begin(
         queue_entry: &QueueEntry<Self, T, R>,
-        run_queue: &RunQueue,
+        run_queue: usize,
     ) -> Result<Arc<dyn Runnable>, End> {
         let (argument, task_state) = queue_entry.take_to_drive()?;
         let (work, origin) = (task_state.engine().work(), task_state.origin());
-        let whose = For::Handle(run_queue, Arc::clone(task_state));
-        let made = catch_unwind(AssertUnwindSafe(|| (work.make)(whose, argument, origin)));
+        let state = Some(Arc::clone(task_state));
+        let made =
+            catch_unwind(AssertUnwindSafe(|| (work.make)(run_queue, argument, state, origin)));
         made.map_err(|payload| {
             let panic = TaskPanic::caught(payload, Some(origin));
             task_state.end_driven(Err(JoinError::Panicked(panic)))
@@ -143,11 +126,10 @@ impl<T: Send + 'static, R: Send + 'static> Drives for Calls<T, R> {
         &self.executor
     }
 
-    fn begin(engine: &Arc<Engine<Self>>, run_queue: &Arc<RunQueue>, job: Job<T, R>) -> Begin {
+    fn begin(engine: &Arc<Engine<Self>>, run_queue: usize, job: Job<T, R>) -> Begin {
         match job {
             Job::Bare(argument, origin) => {
-                let whose = For::Driver(run_queue);
-                Begin::Cell((engine.work().make)(whose, argument, origin))
+                Begin::Cell((engine.work().make)(run_queue, argument, None, origin))
             }
             Job::Spawned(queue_entry) => {
                 let begun = Calls::begin(&queue_entry, run_queue);

@@ -8,8 +8,8 @@ use super::host::Host;
 use super::may_block::may_block;
 use super::runtime::MOST_TASKS;
 use crate::engine::{
-    Bare, Begin, Cell, Drives, End, Engine, Executor, NoStart, QueueEntry, RunQueue, Runnable,
-    TaskState, Unpack, Watched, Work, WorkerKind,
+    Begin, Cell, Drives, End, Engine, Executor, NoStart, QueueEntry, Runnable, TaskState, Unpack,
+    Watched, Work, WorkerKind,
 };
 use crate::error::{Refused, SubmitError};
 use crate::handle::JoinHandle;
@@ -20,21 +20,21 @@ pub(crate) struct Futures {
     executor: Arc<Executor>,
 }
 
-/// What stands in the line.
+/// What the queue holds.
 pub(crate) enum Job {
     Bare(Arc<dyn Runnable>),
     Spawned(Entry),
 }
 
-/// What stands in the line for a task state. Dropped there, it has the task cancelled.
+/// What the queue holds for a task state. Dropped there, it has the task cancelled.
 pub(crate) struct Entry {
-    task: Arc<dyn Parcelled>,
+    task: Arc<dyn SpawnedTask>,
     /// See [`QueueEntry`].
     claimed: bool,
 }
 
 /// The task state of a future of whatever type.
-trait Parcelled: Send + Sync {
+trait SpawnedTask: Send + Sync {
     fn take(&self, claimed: bool) -> Begin;
     fn kill(&self) -> bool;
     fn is_tombstone(&self) -> bool;
@@ -52,7 +52,7 @@ pub(crate) type Spawned<F> = TaskState<Futures, Packed<F>, <F as Future>::Output
 
 impl Futures {
     pub(crate) fn new(host: Host) -> Self {
-        let executor = Arc::new(host.executor());
+        let executor = host.executor();
         Futures { host, executor }
     }
 
@@ -65,7 +65,7 @@ impl Futures {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        self.executor.deferred_frees().free_some();
+        self.executor.deferred_frees.free_some();
         Job::bare(future, origin)
     }
 }
@@ -77,7 +77,7 @@ impl Job {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        Job::Bare(Cell::new(Bare::new(future, origin)))
+        Job::Bare(Cell::new(Watched::<Futures, Packed<F>, F>::new(future, None, origin)))
     }
 
     /// A future with a handle.
@@ -96,7 +96,7 @@ impl Job {
         F::Output: Send + 'static,
     {
         let Job::Bare(cell) = self else { return None };
-        let cell = cell.into_any().downcast::<Cell<Bare<F>>>().ok()?;
+        let cell = cell.into_any().downcast::<Cell<Watched<Futures, Packed<F>, F>>>().ok()?;
         cell.take()?.into_future()
     }
 }
@@ -111,7 +111,7 @@ where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
-    engine.work().executor.deferred_frees().free_some();
+    engine.work().executor.deferred_frees.free_some();
     TaskState::with(engine, origin, |task_state| {
         Packed(Cell::new(Watched::new(future, Some(task_state), origin)))
     })
@@ -147,7 +147,7 @@ where
     Ok(JoinHandle::new(task_state))
 }
 
-impl<F> Parcelled for Spawned<F>
+impl<F> SpawnedTask for Spawned<F>
 where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
@@ -231,7 +231,7 @@ impl Drives for Futures {
         &self.executor
     }
 
-    fn begin(_: &Arc<Engine<Self>>, _: &Arc<RunQueue>, job: Job) -> Begin {
+    fn begin(_: &Arc<Engine<Self>>, _: usize, job: Job) -> Begin {
         match job {
             Job::Bare(cell) => Begin::Cell(cell),
             Job::Spawned(entry) => entry.task.take(entry.claimed),
@@ -246,7 +246,7 @@ where
 {
     fn job(queue_entry: QueueEntry<Self, Packed<F>, F::Output>) -> Job {
         let (Some(task), claimed) = queue_entry.into_parts() else {
-            unreachable!("a slip that stands in no line holds its parcel")
+            unreachable!("a queue entry that has left the queue holds its task state")
         };
         Job::Spawned(Entry { task, claimed })
     }

@@ -2,7 +2,7 @@
 //!
 //! The threads of a runtime share its timers and sockets, under one lock. Two drivers whose futures do little
 //! but wait meet there all the time, so that one alone is faster: see the engine's watchdog. On threads of the
-//! pool's own each driver has a runtime to itself. They share nothing but what they take from the line, and
+//! pool's own each driver has a runtime to itself. They share nothing but what they take from the queue, and
 //! stay apart, unless one of them is stuck.
 
 use std::future::Future;
@@ -12,10 +12,10 @@ use std::sync::Arc;
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use super::runtime::{check_runtime, start_driver, start_thread};
-use crate::engine::{Drives, Engine, Executor, NoStart};
+use crate::engine::{DriverThreads, Drives, Engine, Executor, NoStart};
 use crate::error::BuildError;
 
-/// More threads than this a pool of futures has not: each looks at the lists of all others.
+/// More threads than this a pool of futures has not: each may look at the run queues of all others.
 const MOST_THREADS: usize = 1024;
 
 /// See the module's first lines.
@@ -54,10 +54,12 @@ impl Host {
 
     /// As many drivers as there are threads, so that all of them have something to do, and no more,
     /// because a driver's futures are cheap and a driver is not.
-    pub(super) fn executor(&self) -> Executor {
+    pub(super) fn executor(&self) -> Arc<Executor> {
         match self {
-            Host::Runtime(runtime) => Executor::new(runtime.metrics().num_workers().max(1)),
-            Host::OwnThreads(threads) => Executor::apart(*threads),
+            Host::Runtime(runtime) => {
+                Executor::new(runtime.metrics().num_workers().max(1), DriverThreads::Shared)
+            }
+            Host::OwnThreads(threads) => Executor::new(*threads, DriverThreads::Own),
         }
     }
 

@@ -2,10 +2,10 @@
 
 mod pool; // futures of any type
 mod permit; // .. in a place that is held for them
-pub(crate) mod futures; // .. and what stands in the line for them
+pub(crate) mod futures;
 mod fn_pool; // one function, many arguments
 mod fn_permit; // .. in places that are held for them
-pub(crate) mod calls; // .. and what stands in the line for a call
+pub(crate) mod calls;
 mod settings; // what both pools can be told
 mod build; // .. and what makes them
 mod host; // what they stand on

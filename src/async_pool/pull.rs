@@ -2,7 +2,7 @@
 //!
 //! A *puller* is a future of the pool that takes an item, drives the future that the function makes of it,
 //! and takes the next. It holds one place for as long as there are items, and gives it up if others wait
-//! for one. It also does so, and begins anew, if its driver sleeps because another is enough. The first puller
+//! for one. The first puller
 //! has the pool begin with a [`RampUp`] more as soon as it has got an item, one of these does the same, and so
 //! on until the capacity is reached; they begin beside it, unless a task is queued. Only one puller
 //! waits for an item; the others that find none are gone, and their places are free.
@@ -19,7 +19,7 @@ use self::puller::{InThePool, Own, Puller};
 use super::futures::{Futures, Job};
 use super::ramp_up::RampUp;
 use super::source::PollItems;
-use crate::engine::{Cell, CloseListener, CloseSubscription, Drives, Engine, Runnable, is_away};
+use crate::engine::{Cell, CloseListener, CloseSubscription, Drives, Engine, Runnable};
 use crate::error::{JoinError, Refused, TaskPanic};
 
 /// Where results go.
@@ -53,9 +53,9 @@ pub(super) struct Pull<S, F, K> {
     items: Mutex<Items<S>>,
     /// How many pullers there are, to be read without the lock.
     count: AtomicUsize,
-    /// Pullers that wait in the line. They have no item.
+    /// Pullers that wait in the queue. They have no item.
     queued: AtomicUsize,
-    /// Nor have those that have begun beside another and were not polled yet: how many, by driver.
+    /// Nor have those that have begun beside another and were not polled yet: how many, by run queue.
     fresh: Vec<AtomicUsize>,
     /// Pullers that have begun.
     begun: AtomicUsize,
@@ -81,8 +81,8 @@ struct Items<S> {
 /// Where a puller comes from that was not polled yet.
 #[derive(Clone, Copy)]
 enum From {
-    Line,
-    /// It has begun beside another, with this driver.
+    Queue,
+    /// It has begun beside another, in this run queue.
     Beside(u32),
 }
 
@@ -112,7 +112,7 @@ where
         (source, function, sink): (S, F, K),
         origin: &'static Location<'static>,
     ) -> Arc<Self> {
-        let drivers = engine.work().executor().drivers();
+        let run_queues = engine.work().executor().run_queues().len();
         Arc::new_cyclic(|this: &Weak<Self>| Pull {
             engine: Arc::clone(engine),
             function,
@@ -120,7 +120,7 @@ where
             items: Mutex::new(Items { source, over: false, cut_off: false, waiter: None }),
             count: AtomicUsize::new(0),
             queued: AtomicUsize::new(0),
-            fresh: (0..drivers).map(|_| AtomicUsize::new(0)).collect(),
+            fresh: (0..run_queues).map(|_| AtomicUsize::new(0)).collect(),
             begun: AtomicUsize::new(0),
             ramp_up: RampUp::new(),
             stop: AtomicBool::new(false),
@@ -140,25 +140,25 @@ where
     /// How many pullers from there were not polled yet.
     fn not_polled(&self, from: From) -> &AtomicUsize {
         match from {
-            From::Line => &self.queued,
-            From::Beside(driver) => &self.fresh[driver as usize],
+            From::Queue => &self.queued,
+            From::Beside(run_queue) => &self.fresh[run_queue as usize],
         }
     }
 
     /// A puller in the place of the task that pulls.
     pub(super) fn own_puller(self: &Arc<Self>) -> Puller<S, F, Fut, K, Own> {
-        self.puller(From::Line)
+        self.puller(From::Queue)
     }
 
     fn cell(self: &Arc<Self>, from: From) -> Arc<dyn Runnable> {
         // Pullers are made by pullers, so no submitter frees the memory of those that have ended.
-        self.engine.work().executor().deferred_frees().free_some();
+        self.engine.work().executor().deferred_frees.free_some();
         Cell::new(self.puller::<InThePool>(from))
     }
 
-    /// The job of one more puller, for the line.
+    /// The job of one more puller, for the queue.
     pub(super) fn job(self: &Arc<Self>) -> Job {
-        Job::Bare(self.cell(From::Line))
+        Job::Bare(self.cell(From::Queue))
     }
 
     fn next(&self, puller: Id, context: &Context<'_>) -> Next<K::Number, S::Item> {
@@ -227,15 +227,15 @@ where
     /// Starts more pullers, if there are places for them.
     fn grow(self: &Arc<Self>) {
         let count = self.count.load(Ordering::Relaxed);
-        // Those in the line start more when it is their turn.
-        if !self.engine.may_run_more_than(count) || !self.are_polled(From::Line) {
+        // Those in the queue start more when it is their turn.
+        if !self.engine.may_run_more_than(count) || !self.are_polled(From::Queue) {
             return;
         }
-        let Some(driver) = self.engine.driver_here() else {
+        let Some(run_queue) = self.engine.run_queue_here() else {
             self.ramp_up.begin(|pullers| self.engine.offer(pullers, || self.job()));
             return;
         };
-        let own = From::Beside(driver as u32);
+        let own = From::Beside(run_queue as u32);
         if self.are_polled(own) {
             self.ramp_up.begin(|pullers| {
                 let beside = self.engine.begin_beside(pullers, || self.cell(own));
@@ -254,11 +254,6 @@ where
         self.engine.has_queued_more_than(self.queued.load(Ordering::Relaxed))
     }
 
-    /// Whether a puller begins anew with the driver that polls it.
-    fn begins_anew(&self) -> bool {
-        is_away() && !lock(&self.items).over
-    }
-
     /// Has every puller dropped.
     pub(super) fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
@@ -266,7 +261,7 @@ where
         self.engine.work().executor().wake_all();
     }
 
-    /// Ready when no puller is left that has an item or could get one. Those in the line find out when
+    /// Ready when no puller is left that has an item or could get one. Those in the queue find out when
     /// their turn comes: the task that pulls may have the place that they wait for.
     pub(super) fn poll_end(&self, context: &mut Context<'_>) -> Poll<()> {
         // First the waker, then the look: the last one that leaves later wakes it.
@@ -278,7 +273,7 @@ where
         if left.load(Ordering::Acquire) == 0 { Poll::Ready(()) } else { Poll::Pending }
     }
 
-    /// Whether there may be items, and no puller to take them: those in the line may never get a place, if
+    /// Whether there may be items, and no puller to take them: those in the queue may never get a place, if
     /// the task that pulls has it.
     pub(super) fn needs_puller(&self) -> bool {
         // Acquire: pairs with the AcqRel in `leave`.

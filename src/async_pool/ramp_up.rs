@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn each_bunch_is_twice_the_last_one_until_a_puller_finds_nothing() {
+    fn each_batch_is_twice_the_last_one_until_a_puller_finds_nothing() {
         let ramp_up = RampUp::new();
         let sizes = || (0..7).filter_map(|_| begun(&ramp_up, usize::MAX)).collect::<Vec<_>>();
         assert_eq!(sizes(), [2, 4, 8, 16, 32, 64, 64]);

@@ -12,7 +12,7 @@ use tokio::task::{coop, yield_now};
 use super::host::OwnRuntime;
 use crate::engine::{Driver, Drives, Engine, Kind, NoStart, Turn, inside, polls_are_short};
 
-/// More futures than this cannot be in flight at once: a list counts them in 32 bits.
+/// More futures than this cannot be in flight at once: a run queue counts them in 32 bits.
 pub(super) const MOST_TASKS: usize = 1 << 31;
 
 /// Whether a future of a pool that has done `done` pieces of work in this poll goes on with the next one. A
@@ -30,7 +30,7 @@ pub(super) fn start_driver<W: Drives>(
 ) -> Result<(), NoStart> {
     let (driver, begun) = Driver::new(engine, index);
     // It runs until its pool ends. No task waits for it, so its handle is not kept.
-    drop(runtime.spawn(Driving { driver, knocker: None, runtime: runtime.clone() }));
+    drop(runtime.spawn(Driving { driver, driver_waker: None, runtime: runtime.clone() }));
     make_way(NEW, runtime);
     if begun.rely() { Ok(()) } else { Err(NoStart::RuntimeGone) }
 }
@@ -57,7 +57,7 @@ pub(super) fn start_thread<W: Drives>(
     engine.start_thread(index, move || {
         its_engine.hooks().tell_start(&its_engine.thread_name(index), index);
         drop(its_engine);
-        runtime.run(|handle| Driving { driver, knocker: None, runtime: handle });
+        runtime.run(|handle| Driving { driver, driver_waker: None, runtime: handle });
     })?;
     // The thread has been started, so the driver is not dropped before its first turn.
     let _ = begun.rely();
@@ -68,8 +68,8 @@ pub(super) fn start_thread<W: Drives>(
 ///
 /// A thread of the runtime keeps the task that was woken on it last in a slot from which no other thread takes. It
 /// polls that task next, except when it is due to look at the queue of all threads first. So a thread may poll one
-/// driver, and block there, while another driver is in its slot. No thread polls what is ready on the list of the
-/// driver in the slot: that driver is awake.
+/// driver, and block there, while another driver is in its slot. No thread polls what is ready in the run
+/// queue of the driver in the slot: that driver is up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Woken {
     Nothing,
@@ -124,12 +124,12 @@ fn free_slot(runtime: &Handle) {
 }
 
 /// Wakes a driver, and makes way for it.
-struct Knocker {
+struct DriverWaker {
     waker: Waker,
     runtime: Handle,
 }
 
-impl Wake for Knocker {
+impl Wake for DriverWaker {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
@@ -144,7 +144,7 @@ impl Wake for Knocker {
 struct Driving<W: Drives> {
     driver: Driver<W>,
     /// What wakes it, and the waker that was made of.
-    knocker: Option<(Waker, Waker)>,
+    driver_waker: Option<(Waker, Waker)>,
     runtime: Handle,
 }
 
@@ -160,14 +160,14 @@ impl<W: Drives> Driving<W> {
         pin!(yield_now()).poll(context)
     }
 
-    fn knocker(&mut self, waker: &Waker) -> Waker {
-        match &self.knocker {
-            Some((made_of, knocker)) if made_of.will_wake(waker) => knocker.clone(),
+    fn driver_waker(&mut self, waker: &Waker) -> Waker {
+        match &self.driver_waker {
+            Some((made_of, driver_waker)) if made_of.will_wake(waker) => driver_waker.clone(),
             _ => {
                 let runtime = self.runtime.clone();
-                let knocker = Waker::from(Arc::new(Knocker { waker: waker.clone(), runtime }));
-                self.knocker = Some((waker.clone(), knocker.clone()));
-                knocker
+                let driver_waker = Waker::from(Arc::new(DriverWaker { waker: waker.clone(), runtime }));
+                self.driver_waker = Some((waker.clone(), driver_waker.clone()));
+                driver_waker
             }
         }
     }
@@ -182,13 +182,13 @@ impl<W: Drives> Future for Driving<W> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         // Tokio gives a task so many operations per turn, and makes the ones beyond that wait. Each
         // future gets as many as if it were a task, or a few short ones do: what they used is given back.
-        let knocker = self.knocker(context.waker());
+        let driver_waker = self.driver_waker(context.waker());
         let woken = WOKEN_HERE.replace(Woken::Nothing);
-        if woken.includes_other_than(knocker.data() as usize) {
+        if woken.includes_other_than(driver_waker.data() as usize) {
             free_slot(&self.runtime);
         }
         let budget = || coop::poll_proceed(&mut Context::from_waker(Waker::noop()));
-        match self.driver.turn(&Context::from_waker(&knocker), budget) {
+        match self.driver.turn(&Context::from_waker(&driver_waker), budget) {
             Turn::Leave => Poll::Ready(()),
             Turn::Sleep => Poll::Pending,
             Turn::Yield => self.yield_turn(context),

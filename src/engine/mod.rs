@@ -61,12 +61,11 @@ pub(crate) use self::wait::{block_on, block_on_until};
 pub(crate) use self::waits::{Lent, Suspension};
 #[cfg(feature = "tokio")]
 pub(crate) use self::{
-    executor::bare::Bare,
     executor::cell::{Cell, FreeList, Runnable, TaskFuture},
     executor::driver::{Begin, Driver, Drives, Turn},
-    executor::polling::{forget_waits, is_away, polls_are_short},
-    executor::run_queue::{Executor, RunQueue},
+    executor::polling::{forget_waits, polls_are_short},
     executor::watched::Watched,
+    executor::{DriverThreads, Executor},
 };
 
 /// What the workers of a pool do, whatever they are.

@@ -162,7 +162,7 @@ where
                 if P::IN_THE_POOL {
                     forget_waits();
                 }
-                if P::IN_THE_POOL && (pull.is_in_the_way() || pull.begins_anew()) {
+                if P::IN_THE_POOL && pull.is_in_the_way() {
                     // It comes again when its turn has come; a closed pool has none for it.
                     drop(pull.engine.submit(pull.job(), Patience::Until(None)));
                     return Poll::Ready(End::Completed);

@@ -3,7 +3,6 @@
 //! Only the thread that made it Polling touches its future from there on: see [`header`].
 
 mod header;
-mod home;
 
 use std::any::Any;
 use std::future::Future;
@@ -14,7 +13,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 pub(crate) use self::header::Header;
 use crate::engine::contain::contain;
-use crate::engine::executor::polling::{is_away, set_place, suspend};
+use crate::engine::executor::polling::{set_place, suspend};
 use crate::engine::scheduler::accounting::End;
 use crate::engine::sync::{Mutex, Place, lock};
 use crate::error::TaskPanic;
@@ -30,50 +29,20 @@ pub(crate) trait TaskFuture: Future<Output = End> + Send {
 }
 
 /// See the module's first lines.
-pub(crate) struct Cell<F, K = NotReused> {
+pub(crate) struct Cell<F> {
     header: Header,
     /// For the thread that made it Polling, or Over when no thread polled it; or has its only reference.
     body: Place<Option<F>>,
-    /// Where it goes when it is over.
-    free_list: K,
+    /// Where it goes when it is over, if it is used again.
+    free_list: Option<Weak<FreeList<F>>>,
 }
 
 // SAFETY: a reference leads to the body only by the rule above, which lets in one thread at a time. So what
 // it needs is to be sent from one to the other.
-unsafe impl<F: Send, K: Sync> Sync for Cell<F, K> {}
-
-/// What becomes of a cell whose future is over.
-pub(crate) trait Keeps<F>: Send + Sync + Sized {
-    /// Keeps it to be used again, or gives it back.
-    fn keep(cell: Arc<Cell<F, Self>>) -> Option<Arc<Cell<F, Self>>>;
-}
-
-/// It is used once.
-pub(crate) struct NotReused;
-
-impl<F> Keeps<F> for NotReused {
-    fn keep(cell: Arc<Cell<F, Self>>) -> Option<Arc<Cell<F, Self>>> {
-        Some(cell)
-    }
-}
-
-/// It goes back to its stock, if that is still there.
-pub(crate) struct FromFreeList<F>(Weak<FreeList<F>>);
-
-impl<F: Send> Keeps<F> for FromFreeList<F> {
-    fn keep(cell: Arc<Cell<F, Self>>) -> Option<Arc<Cell<F, Self>>> {
-        // The thread that polled it does not take from this stock, and its own driver sleeps.
-        if is_away() {
-            return Some(cell);
-        }
-        let Some(free_list) = cell.free_list.0.upgrade() else { return Some(cell) };
-        lock(&free_list).push(cell);
-        None
-    }
-}
+unsafe impl<F: Send> Sync for Cell<F> {}
 
 /// Cells that wait for their next future.
-pub(crate) type FreeList<F> = Mutex<Vec<Arc<Cell<F, FromFreeList<F>>>>>;
+pub(crate) type FreeList<F> = Mutex<Vec<Arc<Cell<F>>>>;
 
 /// A cell of whatever future.
 pub(crate) trait Runnable: Any + Send + Sync {
@@ -86,7 +55,7 @@ pub(crate) trait Runnable: Any + Send + Sync {
     /// Drops the future, unless the thread that polls it has to, and says how it is to be counted.
     fn abandon(&self) -> End;
 
-    /// After its end. It comes back if it is not kept to be used again.
+    /// After its end, when it has left its run queue. It comes back if it is not kept to be used again.
     fn put_away(self: Arc<Self>) -> Option<Arc<dyn Runnable>>;
 
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
@@ -125,7 +94,22 @@ pub(crate) fn abandon(cell: &Arc<dyn Runnable>) -> End {
 
 impl<F: TaskFuture + 'static> Cell<F> {
     pub(crate) fn new(body: F) -> Arc<Self> {
-        Arc::new(Cell { header: Header::new(), body: Place::new(Some(body)), free_list: NotReused })
+        Cell::with(body, None)
+    }
+
+    fn with(body: F, free_list: Option<Weak<FreeList<F>>>) -> Arc<Self> {
+        Arc::new(Cell { header: Header::new(), body: Place::new(Some(body)), free_list })
+    }
+
+    /// A cell from the free list, or a new one for it.
+    pub(crate) fn from_free_list(free_list: &Arc<FreeList<F>>, body: F) -> Arc<Self> {
+        let kept = lock(free_list).pop();
+        let Some(cell) = kept else { return Cell::with(body, Some(Arc::downgrade(free_list))) };
+        // SAFETY: it is Over, and came from the free list. No thread gives up what lies there, and no thread polls it:
+        // it is Ready only from here on.
+        cell.body.with_mut(|place| unsafe { *place = Some(body) });
+        cell.header.set_ready();
+        cell
     }
 
     /// Takes out what has never been polled.
@@ -138,29 +122,7 @@ impl<F: TaskFuture + 'static> Cell<F> {
         self.header.set_over();
         body
     }
-}
 
-impl<F: TaskFuture + 'static> Cell<F, FromFreeList<F>> {
-    /// A cell from the stock, or a new one for it.
-    pub(crate) fn from_free_list(free_list: &Arc<FreeList<F>>, body: F) -> Arc<Self> {
-        let kept = lock(free_list).pop();
-        let Some(cell) = kept else {
-            let free_list = FromFreeList(Arc::downgrade(free_list));
-            return Arc::new(Cell {
-                header: Header::new(),
-                body: Place::new(Some(body)),
-                free_list,
-            });
-        };
-        // SAFETY: it is Over, and came from the stock. No thread gives up what lies there, and no thread polls it:
-        // it is Ready only from here on.
-        cell.body.with_mut(|place| unsafe { *place = Some(body) });
-        cell.header.set_ready();
-        cell
-    }
-}
-
-impl<F: TaskFuture + 'static, K> Cell<F, K> {
     /// The body, pinned. It lies in an `Arc` and is not moved out of it once it has been polled: it is
     /// dropped in its place, and `take` is for those that never were.
     ///
@@ -225,7 +187,7 @@ impl<F: TaskFuture + 'static, K> Cell<F, K> {
     }
 }
 
-impl<F: TaskFuture + 'static, K: Keeps<F> + 'static> Runnable for Cell<F, K> {
+impl<F: TaskFuture + 'static> Runnable for Cell<F> {
     fn header(&self) -> &Header {
         &self.header
     }
@@ -235,7 +197,9 @@ impl<F: TaskFuture + 'static, K: Keeps<F> + 'static> Runnable for Cell<F, K> {
         if !header.begin_poll() {
             return Polled::Waits;
         }
-        set_place(header);
+        if let Some(owner) = header.owner() {
+            set_place(owner, header);
+        }
         // After it is Polling: a thread that cancels all and wakes it before is heard here, and later has it polled again.
         if header.epoch() != cancels.epoch() {
             // SAFETY: it is Polling by this thread, until `set_over`.
@@ -271,7 +235,11 @@ impl<F: TaskFuture + 'static, K: Keeps<F> + 'static> Runnable for Cell<F, K> {
     }
 
     fn put_away(self: Arc<Self>) -> Option<Arc<dyn Runnable>> {
-        K::keep(self).map(|cell| cell as Arc<dyn Runnable>)
+        let Some(free_list) = self.free_list.as_ref().and_then(Weak::upgrade) else {
+            return Some(self);
+        };
+        lock(&free_list).push(self);
+        None
     }
 
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
@@ -279,7 +247,7 @@ impl<F: TaskFuture + 'static, K: Keeps<F> + 'static> Runnable for Cell<F, K> {
     }
 }
 
-impl<F: TaskFuture + 'static, K: Keeps<F> + 'static> Wake for Cell<F, K> {
+impl<F: TaskFuture + 'static> Wake for Cell<F> {
     fn wake(self: Arc<Self>) {
         self.header.wake();
     }

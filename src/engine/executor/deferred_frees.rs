@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::engine::executor::cell::Runnable;
 use crate::engine::sync::{Mutex, lock};
 
-/// So many are freed at a time.
+/// Fewer cells than this are not worth the lock: about as many as end in a stride.
 const SOME: usize = 32;
-/// If no thread submits anything, not more than this are kept.
+/// The most cells that are kept while no thread submits: some 500 KiB of small futures.
 const MOST: usize = 4096;
 
 type Cells = Vec<Arc<dyn Runnable>>;
@@ -28,13 +28,13 @@ pub(crate) struct DeferredFrees {
 }
 
 impl DeferredFrees {
-    /// Keeps a cell whose future is gone.
-    pub(crate) fn keep(&self, cell: Arc<dyn Runnable>) {
+    /// Keeps cells whose futures are gone.
+    pub(super) fn keep(&self, gone: impl Iterator<Item = Arc<dyn Runnable>>) {
         if cfg!(loom) {
-            return;
+            return gone.for_each(drop);
         }
         let mut cells = lock(&self.cells);
-        cells.push(cell);
+        cells.extend(gone);
         self.count.store(cells.len(), Ordering::Relaxed);
         let surplus = cells.len() > MOST;
         drop(cells);
@@ -81,7 +81,7 @@ mod tests {
         let keep = |_| {
             let cell: Arc<dyn Runnable> = Cell::new(future(|_| Poll::Ready(End::Completed)));
             let weak = Arc::downgrade(&cell);
-            deferred_frees.keep(cell);
+            deferred_frees.keep(std::iter::once(cell));
             weak
         };
         (0..count).map(keep).collect()

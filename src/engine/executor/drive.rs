@@ -99,22 +99,6 @@ impl<J> Scheduler<J> {
             && self.may_go(0)
     }
 
-    /// A driver goes idle although there may be something to poll, because another one is enough. Not
-    /// if it may have been called for a task, and not in a closed pool, where it may have to leave.
-    #[must_use]
-    pub(crate) fn stand_by(&mut self, me: usize) -> bool {
-        self.come_to_lock(me);
-        // It is at the lock itself.
-        let others = self.worker_table.alert() + self.worker_table.count(WorkerState::Engaged) - 1;
-        let needed = self.is_closed() || (others == 0 && self.queue.queued() > 0);
-        if needed {
-            self.worker_table.set(me, WorkerState::Engaged);
-        } else {
-            self.worker_table.push_idle(me);
-        }
-        !needed
-    }
-
     fn come_to_lock(&mut self, me: usize) {
         if self.worker_table.worker_state(me) == WorkerState::Idle {
             self.worker_table.remove_idle(me);

@@ -5,12 +5,11 @@
 
 mod begun;
 mod beside;
-mod next;
 mod poll_turn;
 
 use std::sync::Arc;
 use std::task::Context;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 pub(crate) use self::begun::Begun;
 use self::poll_turn::PollTurn;
@@ -18,11 +17,10 @@ use crate::engine::context::{enter, set_epoch};
 use crate::engine::executor::cell::{self, Polled, Runnable};
 use crate::engine::executor::drive::{Has, Refill};
 use crate::engine::executor::polling::{Polls, current_waits, set_short};
-use crate::engine::executor::run_queue::{Executor, RunQueue};
-use crate::engine::executor::watchdog;
+use crate::engine::executor::watchdog::{self, PollStats};
+use crate::engine::executor::{Executor, Owner};
 use crate::engine::scheduler::accounting::{Counts, End};
 use crate::engine::scheduler::core::Actions;
-use crate::engine::sync::now;
 use crate::engine::task::current::as_current;
 use crate::engine::{Engine, Work};
 use crate::on_cancel::Epoch;
@@ -33,8 +31,6 @@ const POLLS_PER_REFILL: usize = 32;
 const TURN: Duration = Duration::from_micros(250);
 /// The same while drivers occupy all threads of the runtime, so that none sees to timers and sockets meanwhile.
 const SHORT_TURN: Duration = Duration::from_micros(50);
-/// A driver that has not moved for so long is helped by those that have enough to do.
-const LOOK_EVERY: Duration = Duration::from_millis(1);
 /// So many polls in a row are short before a watchdog is worth its thread.
 const SHORT_POLLS: usize = 512;
 /// It takes so many tasks at a time.
@@ -44,8 +40,8 @@ const TASKS_PER_REFILL: usize = 64;
 pub(crate) trait Drives: Work {
     fn executor(&self) -> &Arc<Executor>;
 
-    /// Makes a cell of a job for the driver with this run queue. May panic.
-    fn begin(engine: &Arc<Engine<Self>>, run_queue: &Arc<RunQueue>, job: Self::Job) -> Begin;
+    /// Makes a cell of a job for the run queue with this number. May panic.
+    fn begin(engine: &Arc<Engine<Self>>, run_queue: usize, job: Self::Job) -> Begin;
 }
 
 /// What came of beginning with a job.
@@ -69,10 +65,12 @@ pub(crate) enum Turn {
 /// See the module's first lines.
 pub(crate) struct Driver<W: Drives> {
     engine: Arc<Engine<W>>,
+    owner: Arc<Owner>,
     me: usize,
-    run_queue: Arc<RunQueue>,
     jobs: Vec<W::Job>,
     fresh: Vec<Arc<dyn Runnable>>,
+    /// Cells that have ended and still stand in their run queues.
+    ended: Vec<Arc<dyn Runnable>>,
     begun: Begun,
     /// The scheduler does not know how it is woken.
     unknown: bool,
@@ -83,50 +81,46 @@ pub(crate) struct Driver<W: Drives> {
     times: (Duration, Duration),
     /// How many polls in a row were short.
     short: usize,
-    /// When it looked around, and how often it does.
-    looked: Instant,
-    look_every: Duration,
-    /// What each list's poll statistics was then.
-    seen: Vec<u64>,
-    /// Another driver needs help.
+    /// It was woken to look for something ready, and has not done so.
+    notified: bool,
+    /// It takes the next future from another run queue, if one is ready there.
     helps: bool,
-    /// Whether the driver that needs help gets the next poll.
-    others_turn: bool,
 }
 
 impl<W: Drives> Driver<W> {
     pub(crate) fn new(engine: &Arc<Engine<W>>, me: usize) -> (Self, Begun) {
-        let run_queue = Arc::clone(engine.work.executor().run_queue(me));
-        run_queue.clear();
         let begun = Begun::default();
         let driver = Driver {
             engine: Arc::clone(engine),
+            owner: Owner::of(engine.work.executor(), me),
             me,
-            run_queue,
             jobs: Vec::new(),
             fresh: Vec::new(),
+            ended: Vec::new(),
             begun: begun.clone(),
             unknown: true,
             gone: false,
             stride: POLLS_PER_REFILL,
             times: (TURN, SHORT_TURN),
             short: 0,
-            looked: now(),
-            look_every: LOOK_EVERY,
-            seen: vec![0; engine.work.executor().drivers()],
+            notified: false,
             helps: false,
-            others_turn: false,
         };
         (driver, begun)
     }
 
     /// Works for a while. What `budget` returns lives for one poll.
     pub(crate) fn turn<B>(&mut self, context: &Context<'_>, budget: impl FnMut() -> B) -> Turn {
-        self.run_queue.poll_stats.set_turns(true);
         // The runtime may turn the driver inside of a task.
-        let turn = as_current(None, || self.work(context, budget));
-        self.run_queue.poll_stats.set_turns(false);
-        turn
+        as_current(None, || self.work(context, budget))
+    }
+
+    fn executor(&self) -> &Executor {
+        &self.owner.executor
+    }
+
+    fn poll_stats(&self) -> &PollStats {
+        &self.executor().poll_stats[self.me]
     }
 
     fn work<B>(&mut self, context: &Context<'_>, mut budget: impl FnMut() -> B) -> Turn {
@@ -134,35 +128,36 @@ impl<W: Drives> Driver<W> {
         let _ = self.begun.rely();
         let engine = Arc::clone(&self.engine);
         let _inside = enter(Arc::clone(&engine) as _, Some(current_waits));
-        let _polls = Polls::cells_of(engine.work.executor(), self.run_queue.number());
-        self.unknown |= self.run_queue.rise(context.waker());
-        if self.steps_back() {
-            return Turn::Sleep;
+        let _polls = Polls::cells_of(&self.owner, self.me);
+        let rise = self.executor().rise(self.me, context.waker());
+        self.unknown |= rise.unknown;
+        self.notified = rise.notified;
+        if self.executor().is_spare(self.me)
+            && let Some(turn) = self.rest(context)
+        {
+            return turn;
         }
-        let (mut poll_turn, mut ended) = (PollTurn::begin(self.stride), None);
+        let mut poll_turn = PollTurn::begin(self.stride);
         self.refill(context, Has::Ready);
         loop {
-            let Some(cell) = self.next(ended.take()) else {
+            let Some(cell) = self.next() else {
                 match self.rest(context) {
                     Some(turn) => {
-                        poll_turn.count(&self.run_queue.poll_stats);
+                        poll_turn.count(self.poll_stats());
                         return turn;
                     }
                     None => continue,
                 }
             };
             let granted = budget();
-            ended = self.poll(&cell);
+            self.poll(cell);
             drop(granted);
             if poll_turn.has_polled() {
                 self.refill(context, Has::Ready);
-                let is_over = poll_turn.is_over(&self.run_queue.poll_stats, self.time());
+                let is_over = poll_turn.is_over(self.poll_stats(), self.time());
                 self.note_short();
-                self.look_around(poll_turn.now);
+                self.helps = self.executor().is_apart();
                 if is_over {
-                    if ended.is_some() {
-                        self.run_queue.remove(&cell);
-                    }
                     self.end_poll_turn(&poll_turn);
                     return Turn::Yield;
                 }
@@ -170,32 +165,28 @@ impl<W: Drives> Driver<W> {
         }
     }
 
+    /// What is ready on its own run queue comes first, except once in a stride: that may never be empty.
+    fn next(&mut self) -> Option<Arc<dyn Runnable>> {
+        let others =
+            if std::mem::take(&mut self.helps) { self.executor().steal(self.me) } else { None };
+        others.or_else(|| self.owner.executor.next(self.me, &mut self.notified))
+    }
+
     /// Whether polls are short, so that what is polled knows it, too.
     fn note_short(&self) {
-        set_short(self.run_queue.poll_stats.is_short());
+        set_short(self.poll_stats().is_short());
     }
 
     /// How long this turn may take.
     fn time(&self) -> Duration {
-        let alone = self.engine.work.executor().is_for_one();
-        if alone { self.times.0 } else { self.times.1 }
-    }
-
-    /// Goes to sleep if another driver is up and one is enough.
-    fn steps_back(&mut self) -> bool {
-        if self.unknown || !self.run_queue.is_spare() {
-            return false;
-        }
-        // From here on it is called for new tasks, so it must not sleep if it is needed after all.
-        let stands_by = self.engine.lock().stand_by(self.me);
-        stands_by && self.run_queue.step_back(self.engine.work.executor())
+        if self.executor().is_alone() { self.times.0 } else { self.times.1 }
     }
 
     fn end_poll_turn(&mut self, poll_turn: &PollTurn) {
         self.stride = poll_turn.stride;
-        let short = self.run_queue.poll_stats.is_short();
+        let short = self.poll_stats().is_short();
         self.short = if short { self.short.saturating_add(poll_turn.polls) } else { 0 };
-        if self.short >= SHORT_POLLS {
+        if self.short >= SHORT_POLLS && self.executor().drivers() > 1 {
             watchdog::start(&self.engine);
         }
     }
@@ -204,9 +195,7 @@ impl<W: Drives> Driver<W> {
     fn rest(&mut self, context: &Context<'_>) -> Option<Turn> {
         match self.refill(context, Has::Waiting) {
             Refill::Leave if self.leave() => return Some(Turn::Leave),
-            Refill::Idle if self.run_queue.sleep(self.engine.work.executor()) => {
-                return Some(Turn::Sleep);
-            }
+            Refill::Idle if self.executor().sleep(self.me) => return Some(Turn::Sleep),
             Refill::Took => return None,
             _ => {}
         }
@@ -215,24 +204,17 @@ impl<W: Drives> Driver<W> {
         None
     }
 
-    /// Polls a cell. If it has ended and is one of its own, it has still to leave the run queue.
-    fn poll(&mut self, cell: &Arc<dyn Runnable>) -> Option<u32> {
+    fn poll(&mut self, cell: Arc<dyn Runnable>) {
         let engine = &self.engine;
-        let polled = cell::poll(cell, &engine.cancels, |panic| {
+        let polled = cell::poll(&cell, &engine.cancels, |panic| {
             engine.hooks().tell_panic(panic.on(engine.name()))
         });
         match polled {
-            Polled::Waits => None,
-            Polled::Again => {
-                let header = cell.header();
-                if let Some(home) = header.home() {
-                    home.push_ready(header.index());
-                }
-                None
-            }
+            Polled::Waits => {}
+            Polled::Again => cell.header().push_ready(),
             Polled::Ended(end) => {
                 self.note(end);
-                self.retire(cell)
+                self.ended.push(cell);
             }
         }
     }
@@ -248,7 +230,7 @@ impl<W: Drives> Driver<W> {
     /// This driver comes to the lock soon, if the next future does not keep it from that. If a thread
     /// waits for the place that is free now, and no other driver is up to give that place away, it does so at once.
     fn serve_if_stuck(&self) {
-        if self.run_queue.others_sleep() && self.engine.is_wanted() {
+        if self.executor().others_sleep() && self.engine.is_wanted() {
             let mut actions = Actions::default();
             let mut scheduler = self.engine.lock();
             scheduler.serve_waiters(&mut actions);
@@ -258,17 +240,10 @@ impl<W: Drives> Driver<W> {
         }
     }
 
-    fn retire(&self, cell: &Arc<dyn Runnable>) -> Option<u32> {
-        let header = cell.header();
-        let (home, index) = (header.home()?, header.index());
-        let own = header.is_at_home(&self.run_queue);
-        if !own {
-            home.remove(cell);
-        }
-        own.then_some(index)
-    }
-
     fn refill(&mut self, context: &Context<'_>, has: Has) -> Refill {
+        if !self.ended.is_empty() {
+            self.owner.executor.remove(&mut self.ended);
+        }
         let mut actions = Actions::default();
         let mut scheduler = self.engine.lock();
         if std::mem::take(&mut self.unknown) {
@@ -293,12 +268,12 @@ impl<W: Drives> Driver<W> {
         self.jobs = jobs;
         if !self.fresh.is_empty() {
             self.fresh.iter().for_each(|cell| cell.header().set_epoch(epoch));
-            self.run_queue.add(&mut self.fresh);
+            self.owner.executor.add(&self.owner, &mut self.fresh);
         }
     }
 
     fn begin(&mut self, job: W::Job) {
-        match self.engine.begin(&self.run_queue, job) {
+        match self.engine.begin(self.owner.run_queue, job) {
             Begin::Cell(cell) => self.fresh.push(cell),
             Begin::Ended(end) => self.note(end),
         }
@@ -306,11 +281,11 @@ impl<W: Drives> Driver<W> {
 
     /// The driver's last step, unless it is needed after all.
     fn leave(&mut self) -> bool {
-        let has_thread = self.engine.work.executor().is_apart();
+        let has_thread = self.executor().is_apart();
         if has_thread {
             self.engine.hooks().tell_stop(&self.engine.thread_name(self.me), self.me);
         }
-        self.gone = self.engine.leave(self.me, || self.run_queue.leave());
+        self.gone = self.engine.leave(self.me, || self.executor().leave(self.me));
         if has_thread && !self.gone {
             self.engine.hooks().tell_start(&self.engine.thread_name(self.me), self.me);
         }
@@ -321,7 +296,7 @@ impl<W: Drives> Driver<W> {
     fn lose(&mut self) {
         // First of all no thread is let in any more.
         self.engine.close_for_good();
-        for cell in self.run_queue.take_all() {
+        for cell in self.executor().lose(self.me) {
             if cell::abandon(&cell) == End::Cancelled {
                 self.engine.count(End::Cancelled, Counts::Driver);
             }
@@ -349,8 +324,8 @@ impl<W: Drives> Engine<W> {
         }
     }
 
-    /// Begins with a job for the driver with this run queue, and tells of a panic.
-    fn begin(self: &Arc<Self>, run_queue: &Arc<RunQueue>, job: W::Job) -> Begin {
+    /// Begins with a job for the run queue with this number, and tells of a panic.
+    fn begin(self: &Arc<Self>, run_queue: usize, job: W::Job) -> Begin {
         let mut begun = None;
         let end = self.hooks().run(self.name(), W::origin(&job), || {
             match W::begin(self, run_queue, job) {

@@ -5,68 +5,50 @@ use std::sync::Arc;
 
 use crate::engine::context::{Lender, set_epoch};
 use crate::engine::executor::cell::Header;
-use crate::engine::executor::run_queue::Executor;
+use crate::engine::executor::{Executor, Owner};
 use crate::engine::waits::Waits;
 
 #[cfg(not(loom))]
 thread_local! {
     /// The innermost driver, if one runs inside of a poll of another.
-    static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };
+    static CURRENT: RefCell<Option<Arc<Owner>>> = const { RefCell::new(None) };
     /// What changes with each poll lies by itself, where it is written without a look at the rest.
     static DETAILS: Cell<Details> = const { Cell::new(Details::NONE) };
 }
 
 #[cfg(loom)]
 loom::thread_local! {
-    static CURRENT: RefCell<Option<Current>> = RefCell::new(None);
+    static CURRENT: RefCell<Option<Arc<Owner>>> = RefCell::new(None);
     static DETAILS: Cell<Details> = Cell::new(Details::NONE);
-}
-
-/// The driver that polls, by its number.
-struct Current {
-    executor: Arc<Executor>,
-    driver: usize,
 }
 
 /// Of what is polled.
 #[derive(Clone, Copy)]
 struct Details {
-    /// The number of the driver that polls.
-    driver: u32,
-    /// The number of the cell's list, and its index there. They are set before each poll: to hold the cell
+    /// The number of the cell's run queue, and its index there. They are set before each poll: to hold the cell
     /// itself would cost two counts.
     run_queue: u32,
     index: u32,
     /// It may have polled a handle.
     awaits: bool,
-    /// See [`is_away`].
-    away: bool,
     /// Polls are known to be short.
     short: bool,
 }
 
 impl Details {
-    const NONE: Self =
-        Details { driver: 0, run_queue: 0, index: 0, awaits: false, away: false, short: false };
+    const NONE: Self = Details { run_queue: 0, index: 0, awaits: false, short: false };
 }
 
 /// While it lives, the thread polls for a pool. What was there before comes back with its end.
 #[must_use]
-pub(crate) struct Polls(Option<Current>, Details);
+pub(crate) struct Polls(Option<Arc<Owner>>, Details);
 
 impl Polls {
     /// For the driver with this number.
-    pub(crate) fn cells_of(executor: &Arc<Executor>, driver: usize) -> Self {
-        let polls = Polls::begin(Current { executor: Arc::clone(executor), driver });
-        let short = executor.run_queue(driver).poll_stats.is_short();
-        DETAILS
-            .with(|details| details.set(Details { driver: driver as u32, short, ..Details::NONE }));
-        polls
-    }
-
-    fn begin(current: Current) -> Self {
-        let details = DETAILS.with(|details| details.replace(Details::NONE));
-        Polls(CURRENT.with(|place| place.replace(Some(current))), details)
+    pub(crate) fn cells_of(owner: &Arc<Owner>, driver: usize) -> Self {
+        let short = owner.executor.poll_stats[driver].is_short();
+        let details = DETAILS.with(|details| details.replace(Details { short, ..Details::NONE }));
+        Polls(CURRENT.with(|place| place.replace(Some(Arc::clone(owner)))), details)
     }
 }
 
@@ -79,24 +61,21 @@ impl Drop for Polls {
 }
 
 #[inline]
-fn with_current<R>(look: impl FnOnce(&Current) -> R) -> Option<R> {
+fn with_current<R>(look: impl FnOnce(&Arc<Owner>) -> R) -> Option<R> {
     CURRENT.try_with(|current| current.borrow().as_ref().map(look)).ok().flatten()
 }
 
 /// Says which cell is polled next.
 #[inline]
-pub(in crate::engine) fn set_place(header: &Header) {
-    if let Some(home) = header.home() {
-        let (run_queue, index) = (home.number() as u32, header.index());
-        DETAILS.with(|details| {
-            let before = details.get();
-            let (awaits, away) = (home.awaits(), before.driver != run_queue && home.is_for_one());
-            details.set(Details { run_queue, index, awaits, away, ..before });
-        });
-        set_epoch(header.epoch());
-        if home.awaits() {
-            resume();
-        }
+pub(in crate::engine) fn set_place(owner: &Owner, header: &Header) {
+    let (run_queue, index) = (owner.run_queue, header.index());
+    let awaits = owner.executor.run_queues()[run_queue].awaits();
+    DETAILS.with(|details| {
+        details.set(Details { run_queue: run_queue as u32, index, awaits, ..details.get() });
+    });
+    set_epoch(header.epoch());
+    if awaits {
+        resume();
     }
 }
 
@@ -126,7 +105,7 @@ fn suspend_on_handles() {
 
 fn known_waits() -> Option<Arc<Waits>> {
     let (run_queue, index) = place();
-    with_current(|current| current.executor.run_queue(run_queue).known_waits(index)).flatten()
+    with_current(|current| current.executor.run_queues()[run_queue].known_waits(index)).flatten()
 }
 
 /// Says whether polls are short.
@@ -144,7 +123,7 @@ fn place() -> (usize, u32) {
 pub(crate) fn current_waits(pool: &Arc<dyn Lender>) -> Option<Arc<Waits>> {
     DETAILS.with(|details| details.set(Details { awaits: true, ..details.get() }));
     let (run_queue, index) = place();
-    with_current(|current| current.executor.run_queue(run_queue).waits(index, pool))
+    with_current(|current| current.executor.run_queues()[run_queue].waits(index, pool))
 }
 
 /// The cell that the calling thread polls goes on with another task. Handles that the last one has polled may
@@ -160,20 +139,13 @@ pub(crate) fn forget_waits() {
 #[cold]
 fn forget_known_waits() {
     let (run_queue, index) = place();
-    drop(with_current(|current| current.executor.run_queue(run_queue).forget_waits(index)));
+    drop(with_current(|current| current.executor.run_queues()[run_queue].forget_waits(index)));
 }
 
-/// The number of the driver that polls a cell on the calling thread, if it is one of these.
-pub(crate) fn driver_of(executor: &Arc<Executor>) -> Option<usize> {
-    with_current(|current| Arc::ptr_eq(&current.executor, executor).then_some(current.driver))
+/// The run queue whose driver polls on the calling thread, if it is one of this executor's.
+pub(crate) fn owner_here(executor: &Arc<Executor>) -> Option<Arc<Owner>> {
+    with_current(|owner| Arc::ptr_eq(&owner.executor, executor).then(|| Arc::clone(owner)))
         .flatten()
-}
-
-/// Whether the cell that the calling thread polls, or has polled last, is at home with a driver that sleeps
-/// because another one is enough. Each poll there takes a detour, so whatever can begin anew should.
-#[inline]
-pub(crate) fn is_away() -> bool {
-    DETAILS.try_with(Cell::get).is_ok_and(|details| details.away)
 }
 
 /// Whether polls are known to be short where the calling thread polls, so that one may do more at a time.
@@ -186,27 +158,33 @@ pub(crate) fn polls_are_short() -> bool {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::engine::executor::DriverThreads;
+
+    fn owner(drivers: usize) -> Arc<Owner> {
+        Owner::of(&Executor::new(drivers, DriverThreads::Own), drivers - 1)
+    }
 
     #[test]
     fn the_outer_driver_comes_back() {
-        let (outer, inner) = (Arc::new(Executor::new(2)), Arc::new(Executor::new(1)));
+        let (outer, inner) = (owner(2), owner(1));
+        let here = |owner: &Arc<Owner>| owner_here(&owner.executor).map(|owner| owner.run_queue);
         let polls = Polls::cells_of(&outer, 1);
         let within = Polls::cells_of(&inner, 0);
-        assert_eq!((driver_of(&inner), driver_of(&outer)), (Some(0), None));
+        assert_eq!((here(&inner), here(&outer)), (Some(0), None));
         drop(within);
-        assert_eq!((driver_of(&inner), driver_of(&outer)), (None, Some(1)));
+        assert_eq!((here(&inner), here(&outer)), (None, Some(1)));
         drop(polls);
-        assert_eq!(driver_of(&outer), None);
+        assert_eq!(here(&outer), None);
     }
 
     #[test]
     #[cfg(feature = "tokio")]
     fn polls_are_short_if_the_driver_that_polls_finds_them_so() {
-        let executor = Arc::new(Executor::new(2));
-        executor.run_queue(1).poll_stats.note(1, std::time::Duration::from_micros(1));
+        let owner = owner(2);
+        owner.executor.poll_stats[1].note(1, std::time::Duration::from_micros(1));
         assert!(!polls_are_short(), "no driver polls");
         for (driver, short) in [(0, false), (1, true)] {
-            let _polls = Polls::cells_of(&executor, driver);
+            let _polls = Polls::cells_of(&owner, driver);
             assert_eq!(polls_are_short(), short);
         }
     }

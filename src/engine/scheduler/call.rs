@@ -25,16 +25,20 @@ impl<J> Scheduler<J> {
             return;
         }
         // Workers that run short tasks take the next one in no time. A worker that is up, or one that
-        // looks every now and then, notices if they do not. One driver is enough, and there is a watchdog in case it
-        // is not.
+        // looks every now and then, notices if they do not.
         let at_work = self.worker_table.count(WorkerState::Engaged) > 0;
         let watched =
             self.worker_table.alert() > 0 || (at_work && self.worker_table.monitor().is_some());
-        if self.task_times.is_short() && watched || self.one_drives && self.on_their_way() > 0 {
+        if self.task_times.is_short() && watched {
             self.worker_table.quiet = true;
-        } else if self.uncovered() > 0 {
+        } else if self.uncovered() > 0 && !self.has_single_driver() {
             self.call(actions);
         }
+    }
+
+    /// Whether the one driver that takes all tasks is at work.
+    fn has_single_driver(&self) -> bool {
+        self.single_driver && self.worker_table.count(WorkerState::Engaged) > 0
     }
 
     /// Calls as many workers as the queue has tasks.
@@ -83,18 +87,13 @@ impl<J> Scheduler<J> {
             // A driver takes as many tasks as there are.
             WorkerKind::Drivers(_) => self.startable_when_lent().min(1),
         };
-        for _ in self.on_their_way() + self.worker_table.preparing()..wanted {
+        let coming = self.worker_table.alert() + usize::from(self.has_single_driver());
+        for _ in coming + self.worker_table.preparing()..wanted {
             if self.worker_table.count(WorkerState::Idle) == 0 && !self.can_start() {
                 return;
             }
             self.call(actions);
         }
-    }
-
-    /// Workers that will look for a task without being called. One driver is enough if a watchdog watches it.
-    fn on_their_way(&self) -> usize {
-        let driver = self.one_drives && self.worker_table.count(WorkerState::Engaged) > 0;
-        self.worker_table.alert() + usize::from(driver)
     }
 
     pub(crate) fn can_start(&mut self) -> bool {

@@ -30,6 +30,8 @@ pub(crate) struct Scheduler<J> {
     pub(crate) gate: Gate<J>,
     pub(crate) worker_table: WorkerTable,
     pub(crate) task_times: TaskTimes,
+    /// One driver that is up takes all tasks, and a watchdog watches it.
+    pub(crate) single_driver: bool,
     pub(crate) limits: Limits,
     pub(crate) phase: Phase,
     pub(crate) accounting: Accounting,
@@ -47,8 +49,6 @@ pub(crate) struct Scheduler<J> {
     pub(crate) no_start_before: Option<Instant>,
     /// How many workers are still to go because the load is low.
     pub(crate) retiring: usize,
-    /// Drivers only: one of them does it all, and a watchdog sees to it that it is not stuck.
-    pub(crate) one_drives: bool,
 }
 
 /// Whether the pool accepts tasks.
@@ -145,6 +145,7 @@ impl<J> Scheduler<J> {
             gate: Gate::new(waiters),
             worker_table: WorkerTable::default(),
             task_times: TaskTimes::new(),
+            single_driver: false,
             limits,
             phase: Phase::Open,
             accounting: Accounting::default(),
@@ -156,7 +157,6 @@ impl<J> Scheduler<J> {
             seen: Seen::default(),
             no_start_before: None,
             retiring: 0,
-            one_drives: false,
         }
     }
 

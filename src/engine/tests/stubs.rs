@@ -1,4 +1,4 @@
-//! What the tests of drivers, lists and the watchdog share: a future, an engine without a runtime, and a
+//! What the tests of drivers, run queues and the watchdog share: a future, an engine without a runtime, and a
 //! waker that counts.
 
 use std::future::Future;
@@ -10,11 +10,13 @@ use std::task::{Context, Poll, Wake};
 #[cfg(feature = "tokio")]
 use std::time::Duration;
 
+#[cfg(feature = "tokio")]
+use crate::engine::executor::Owner;
 use crate::engine::executor::cell::{Runnable, TaskFuture};
 use crate::engine::executor::driver::{Begin, Drives};
 #[cfg(feature = "tokio")]
 use crate::engine::executor::polling::Polls;
-use crate::engine::executor::run_queue::{Executor, RunQueue};
+use crate::engine::executor::{DriverThreads, Executor};
 use crate::engine::scheduler::accounting::End;
 use crate::engine::{Engine, Hooks, NoStart, Settings, Work, WorkerKind};
 
@@ -80,22 +82,22 @@ impl Drives for ByHand {
         &self.0
     }
 
-    fn begin(_: &Arc<Engine<Self>>, _: &Arc<RunQueue>, job: Self::Job) -> Begin {
+    fn begin(_: &Arc<Engine<Self>>, _: usize, job: Self::Job) -> Begin {
         Begin::Cell(job)
     }
 }
 
 /// With drivers that share a runtime's threads.
 pub(crate) fn engine(drivers: usize, capacity: usize) -> Arc<Engine<ByHand>> {
-    engine_on(Executor::new(drivers), capacity)
+    engine_on(Executor::new(drivers, DriverThreads::Shared), capacity)
 }
 
-pub(crate) fn engine_on(executor: Executor, capacity: usize) -> Arc<Engine<ByHand>> {
+pub(crate) fn engine_on(executor: Arc<Executor>, capacity: usize) -> Arc<Engine<ByHand>> {
     engine_with(executor, settings(capacity))
 }
 
-pub(crate) fn engine_with(executor: Executor, settings: Settings) -> Arc<Engine<ByHand>> {
-    Engine::new(settings, ByHand(Arc::new(executor)))
+pub(crate) fn engine_with(executor: Arc<Executor>, settings: Settings) -> Arc<Engine<ByHand>> {
+    Engine::new(settings, ByHand(executor))
 }
 
 pub(crate) fn settings(capacity: usize) -> Settings {
@@ -117,9 +119,9 @@ pub(crate) fn settings(capacity: usize) -> Settings {
 /// Calls this as a future would that is polled by a driver whose polls take so long.
 #[cfg(feature = "tokio")]
 pub(crate) fn as_polled<R>(time: Duration, call: impl FnOnce() -> R) -> R {
-    let executor = Arc::new(Executor::new(1));
-    executor.run_queue(0).poll_stats.note(1, time);
-    let _polls = Polls::cells_of(&executor, 0);
+    let executor = Executor::new(1, DriverThreads::Shared);
+    executor.poll_stats[0].note(1, time);
+    let _polls = Polls::cells_of(&Owner::of(&executor, 0), 0);
     call()
 }
 

@@ -12,44 +12,63 @@
 //! although any of them may do it. If it is given up meanwhile, it becomes Over, and the thread that polls it
 //! drops the future after that.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::Polled;
-use super::home::Home;
-use crate::engine::executor::run_queue::RunQueue;
+use crate::engine::executor::Owner;
 use crate::engine::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, Ordering};
 use crate::on_cancel::Epoch;
 
-const READY: u8 = 0;
-const POLLING: u8 = 1;
-const AGAIN: u8 = 2;
-const WAITING: u8 = 3;
-const OVER: u8 = 4;
+/// See the table above.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+enum State {
+    Ready,
+    Polling,
+    Again,
+    Waiting,
+    Over,
+}
+
+impl State {
+    fn of(number: u8) -> Self {
+        match number {
+            0 => State::Ready,
+            1 => State::Polling,
+            2 => State::Again,
+            3 => State::Waiting,
+            _ => State::Over,
+        }
+    }
+}
 
 /// What a driver knows of a cell.
 pub(crate) struct Header {
     state: AtomicU8,
     /// When its task started. Written before it is in its run queue.
     epoch: AtomicU16,
-    /// Where it stands in its run queue.
+    /// Where it stands in its run queue. Written before it is there.
     index: AtomicU32,
-    /// The list of the driver that began with it, for good.
-    home: Home,
+    /// The run queue that it began with, for good.
+    owner: OnceLock<Arc<Owner>>,
 }
 
 impl Header {
     pub(super) fn new() -> Self {
-        let (state, epoch) = (AtomicU8::new(READY), AtomicU16::new(0));
-        Header { state, epoch, index: AtomicU32::new(0), home: Home::new() }
+        Header {
+            state: AtomicU8::new(State::Ready as u8),
+            epoch: AtomicU16::new(0),
+            index: AtomicU32::new(0),
+            owner: OnceLock::new(),
+        }
     }
 
-    /// Gives it its place in its run queue.
-    pub(crate) fn settle(&self, home: &Arc<RunQueue>, index: u32) {
-        self.home.set(home);
-        debug_assert!(self.is_at_home(home), "a cell has one home");
+    /// Gives it its place in a run queue.
+    pub(crate) fn settle(&self, owner: &Arc<Owner>, index: u32) {
+        self.owner.get_or_init(|| Arc::clone(owner));
         self.index.store(index, Ordering::Relaxed);
         // Release: pairs with the Acquire of the thread that wakes it, and reads where.
-        self.state.store(READY, Ordering::Release);
+        self.state.store(State::Ready as u8, Ordering::Release);
     }
 
     /// Says when its task started.
@@ -68,14 +87,8 @@ impl Header {
     }
 
     #[inline]
-    pub(crate) fn home(&self) -> Option<&RunQueue> {
-        self.home.get()
-    }
-
-    /// Whether that is its run queue.
-    #[inline]
-    pub(crate) fn is_at_home(&self, run_queue: &Arc<RunQueue>) -> bool {
-        self.home.get().is_some_and(|home| std::ptr::eq(home, Arc::as_ptr(run_queue)))
+    pub(crate) fn owner(&self) -> Option<&Arc<Owner>> {
+        self.owner.get()
     }
 
     /// A thread wakes it.
@@ -83,25 +96,30 @@ impl Header {
     pub(crate) fn wake(&self) {
         let mut seen = self.state.load(Ordering::Acquire);
         loop {
-            let next = match seen {
-                WAITING => READY,
-                POLLING => AGAIN,
-                OVER => return,
+            let next = match State::of(seen) {
+                State::Waiting => State::Ready,
+                State::Polling => State::Again,
+                State::Over => return,
                 // Written all the same: if it were only read, the thread that polls it might have gone on by
                 // then, without having seen what the waker's owner did before.
                 same => same,
             };
             // Release: what the waker's owner did is there for the thread that polls. Acquire: pairs with
             // the Release in `settle`.
-            let done = self.state.compare_exchange(seen, next, Ordering::AcqRel, Ordering::Acquire);
+            let done =
+                self.state.compare_exchange(seen, next as u8, Ordering::AcqRel, Ordering::Acquire);
             match done {
-                Ok(WAITING) => break,
+                Ok(_) if State::of(seen) == State::Waiting => return self.push_ready(),
                 Ok(_) => return,
                 Err(other) => seen = other,
             }
         }
-        if let Some(home) = self.home.get() {
-            home.push_ready(self.index());
+    }
+
+    /// Puts it into its run queue. It is Ready.
+    pub(crate) fn push_ready(&self) {
+        if let Some(owner) = self.owner.get() {
+            owner.executor.push_ready(owner.run_queue, self.index());
         }
     }
 
@@ -110,12 +128,13 @@ impl Header {
     #[must_use]
     pub(super) fn begin_poll(&self) -> bool {
         // Acquire: pairs with the Release in `wake`, and of the thread that touched the future before.
-        self.change(READY, POLLING)
+        self.change(State::Ready, State::Polling)
     }
 
     /// True if it was in the first of these states.
     #[inline]
-    fn change(&self, from: u8, to: u8) -> bool {
+    fn change(&self, from: State, to: State) -> bool {
+        let (from, to) = (from as u8, to as u8);
         self.state.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
@@ -123,27 +142,28 @@ impl Header {
     #[inline]
     #[must_use]
     pub(super) fn end_poll(&self) -> Option<Polled> {
-        if self.change(POLLING, WAITING) {
+        if self.change(State::Polling, State::Waiting) {
             return Some(Polled::Waits);
         }
-        self.change(AGAIN, READY).then_some(Polled::Again)
+        self.change(State::Again, State::Ready).then_some(Polled::Again)
     }
 
     /// It has a future again, which no thread has polled.
     pub(super) fn set_ready(&self) {
         // Release: the thread that polls it acquires the future.
-        self.state.store(READY, Ordering::Release);
+        self.state.store(State::Ready as u8, Ordering::Release);
     }
 
     #[inline]
     pub(super) fn set_over(&self) {
-        self.state.store(OVER, Ordering::Release);
+        self.state.store(State::Over as u8, Ordering::Release);
     }
 
     /// It is over. True if no thread polled it, and no thread has given it up before.
     #[must_use]
     pub(super) fn give_up(&self) -> bool {
         // Acquire: of the thread that touched the future before.
-        matches!(self.state.swap(OVER, Ordering::AcqRel), READY | WAITING)
+        let was = State::of(self.state.swap(State::Over as u8, Ordering::AcqRel));
+        matches!(was, State::Ready | State::Waiting)
     }
 }

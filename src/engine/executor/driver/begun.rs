@@ -4,18 +4,22 @@ use std::sync::Arc;
 
 use crate::engine::sync::atomic::{AtomicU8, Ordering};
 
-/// Whether a driver has begun to work. One that is dropped before is told to the thread that started it, who
+/// Whether a driver has begun to work. One that is dropped before is told to the thread that started it, which
 /// may hold the engine's lock.
 #[derive(Clone)]
 pub(crate) struct Begun(Arc<AtomicU8>);
 
-const STARTING: u8 = 0;
-const STARTED: u8 = 1;
-const DROPPED: u8 = 2;
+#[derive(Clone, Copy)]
+#[repr(u8)]
+enum Beginning {
+    Starting,
+    Started,
+    Dropped,
+}
 
 impl Default for Begun {
     fn default() -> Self {
-        Begun(Arc::new(AtomicU8::new(STARTING)))
+        Begun(Arc::new(AtomicU8::new(Beginning::Starting as u8)))
     }
 }
 
@@ -23,11 +27,15 @@ impl Begun {
     /// The thread that started the driver relies on it from now on. False if it is no more.
     #[must_use]
     pub(crate) fn rely(&self) -> bool {
-        let was = self.0.compare_exchange(STARTING, STARTED, Ordering::AcqRel, Ordering::Acquire);
-        was != Err(DROPPED)
+        self.leave_starting(Beginning::Started) != Err(Beginning::Dropped as u8)
     }
 
     pub(super) fn drop_unnoticed(&self) -> bool {
-        self.0.compare_exchange(STARTING, DROPPED, Ordering::AcqRel, Ordering::Acquire).is_ok()
+        self.leave_starting(Beginning::Dropped).is_ok()
+    }
+
+    fn leave_starting(&self, to: Beginning) -> Result<u8, u8> {
+        let from = Beginning::Starting as u8;
+        self.0.compare_exchange(from, to as u8, Ordering::AcqRel, Ordering::Acquire)
     }
 }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use super::Drives;
 use crate::engine::Engine;
 use crate::engine::executor::cell::Runnable;
-use crate::engine::executor::polling::driver_of;
+use crate::engine::executor::polling::owner_here;
 use crate::engine::scheduler::core::Actions;
 
 impl<W: Drives> Engine<W> {
-    /// The number of the driver that polls on the calling thread, if it is one of this pool's.
-    pub(crate) fn driver_here(&self) -> Option<usize> {
-        driver_of(self.work.executor())
+    /// The number of the run queue whose driver polls on the calling thread, if it is one of this pool's.
+    pub(crate) fn run_queue_here(&self) -> Option<usize> {
+        owner_here(self.work.executor()).map(|owner| owner.run_queue)
     }
 
     /// Begins with up to `most` more futures beside those of the driver that polls on the calling thread, without a
@@ -21,7 +21,7 @@ impl<W: Drives> Engine<W> {
         most: usize,
         mut cell: impl FnMut() -> Arc<dyn Runnable>,
     ) -> Option<usize> {
-        let driver = self.driver_here()?;
+        let owner = owner_here(self.work.executor())?;
         let mut actions = Actions::default();
         let mut scheduler = self.lock();
         let begun = scheduler.begin_beside(most, &mut actions)?;
@@ -29,7 +29,7 @@ impl<W: Drives> Engine<W> {
         drop(scheduler);
         self.perform(actions);
         let cells = (0..begun).map(|_| cell()).inspect(|cell| cell.header().set_epoch(epoch));
-        self.work.executor().run_queue(driver).add(&mut cells.collect());
+        owner.executor.add(&owner, &mut cells.collect());
         Some(begun)
     }
 }

@@ -8,9 +8,8 @@ use std::task::{Poll, Waker};
 
 use super::*;
 use crate::engine::Patience;
+use crate::engine::executor::DriverThreads;
 use crate::engine::executor::cell::Cell;
-use crate::engine::executor::watchdog::PollStats;
-use crate::engine::scheduler::core::Phase;
 use crate::engine::scheduler::ends::Ended;
 use crate::engine::scheduler::worker_table::WorkerState;
 use crate::engine::sync::atomic::{AtomicUsize, Ordering};
@@ -82,7 +81,7 @@ fn a_stride_is_longer_again_when_polls_are_short() {
 }
 
 #[test]
-fn a_driver_steps_back_while_another_is_up_and_one_is_enough() {
+fn a_spare_driver_sleeps() {
     let engine = engine(2, 10);
     let (mut first, mut second) = (driver(&engine), driver(&engine));
     let bell = Arc::new(Bell::default());
@@ -91,67 +90,25 @@ fn a_driver_steps_back_while_another_is_up_and_one_is_enough() {
     assert_eq!(short_turn(&mut first, 1), Turn::Yield);
     second.times = AT_ONCE;
     assert_eq!(second.turn(&Context::from_waker(&waker), || ()), Turn::Yield, "it helps");
-    engine.let_one_drive(true);
+    engine.set_shared(false);
     let so_far = done.load(Ordering::Relaxed);
     assert_eq!(second.turn(&Context::from_waker(&waker), || ()), Turn::Sleep);
     assert_eq!(done.load(Ordering::Relaxed), so_far, "although there is something to poll");
     push(&engine, 1);
     assert_eq!(short_turn(&mut first, 1), Turn::Yield, "the other one is up");
     assert_eq!(bell.rung(), 0, "nobody is called");
-    engine.let_one_drive(false);
+    engine.set_shared(true);
     assert_eq!(bell.rung(), 1, "everybody helps again");
     assert_eq!(second.turn(&Context::from_waker(&waker), || ()), Turn::Yield);
 }
 
 #[test]
-fn a_driver_that_is_stuck_is_helped_by_one_that_has_enough_to_do() {
-    let engine = engine(2, 10);
-    let (mut stuck, mut busy) = (driver(&engine), driver(&engine));
-    let its = push(&engine, usize::MAX);
-    assert_eq!(short_turn(&mut stuck, 1), Turn::Yield);
-    busy.look_every = Duration::ZERO;
-    let own = push(&engine, usize::MAX);
-    assert_eq!(short_turn(&mut busy, 10), Turn::Yield, "it cannot know yet");
-    assert_eq!(short_turn(&mut busy, 10), Turn::Yield);
-    let so_far = its.load(Ordering::Relaxed);
-    assert_eq!(short_turn(&mut busy, 10), Turn::Yield);
-    assert_eq!(its.load(Ordering::Relaxed), so_far + 5, "every other poll");
-    assert!(own.load(Ordering::Relaxed) > 5);
-    drop((stuck, busy));
-}
-
-#[test]
-fn a_driver_with_a_thread_of_its_own_leaves_others_alone_until_everybody_helps() {
-    let engine = engine_on(Executor::apart(2), 10);
-    let (mut first, mut second) = (driver(&engine), driver(&engine));
-    let its = push(&engine, usize::MAX);
-    assert_eq!(short_turn(&mut first, 1), Turn::Yield);
-    second.look_every = Duration::ZERO;
-    let own = push(&engine, usize::MAX);
-    engine.let_one_drive(true);
-    assert!(!engine.lock().one_drives, "both take tasks");
-    let so_far = its.load(Ordering::Relaxed);
-    (0..3).for_each(|_| assert_eq!(short_turn(&mut second, 10), Turn::Yield));
-    assert_eq!((its.load(Ordering::Relaxed), own.load(Ordering::Relaxed)), (so_far, 30));
-    assert!(!second.helps, "however long the other one has not moved");
-    engine.let_one_drive(false);
-    (0..3).for_each(|_| assert_eq!(short_turn(&mut second, 10), Turn::Yield));
-    assert!(its.load(Ordering::Relaxed) > so_far);
-    second.helps = true;
-    engine.let_one_drive(true);
-    assert_eq!(short_turn(&mut second, 10), Turn::Yield);
-    assert!(!second.helps, "not any more");
-    assert_eq!(second.time(), second.times.0, "it is alone with its timers");
-    drop((first, second));
-}
-
-#[test]
 fn a_driver_without_anything_of_its_own_sleeps_beside_others() {
-    let engine = engine_on(Executor::apart(2), 10);
+    let engine = engine_on(Executor::new(2, DriverThreads::Own), 10);
     let (mut first, mut second) = (driver(&engine), driver(&engine));
     push(&engine, usize::MAX);
     assert_eq!(short_turn(&mut first, 1), Turn::Yield);
-    engine.let_one_drive(true);
+    engine.set_shared(false);
     assert_eq!(turn(&mut second), Turn::Sleep, "although the other one has something to poll");
     push(&engine, usize::MAX);
     assert_eq!(short_turn(&mut second, 1), Turn::Yield, "new tasks are for everybody");
@@ -160,7 +117,8 @@ fn a_driver_without_anything_of_its_own_sleeps_beside_others() {
 
 #[test]
 fn whoever_waits_is_served_when_everybody_is_to_help() {
-    for executor in [Executor::new(2), Executor::apart(2)] {
+    for executor in [Executor::new(2, DriverThreads::Shared), Executor::new(2, DriverThreads::Own)]
+    {
         let engine = engine_on(executor, 10);
         let mut first = driver(&engine);
         push(&engine, usize::MAX);
@@ -168,38 +126,15 @@ fn whoever_waits_is_served_when_everybody_is_to_help() {
         let mut end = std::pin::pin!(engine.until(Ended::Tasks));
         let mut has_ended =
             || end.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready();
-        engine.let_one_drive(true);
+        engine.set_shared(false);
         assert!(!has_ended());
         // As in a turn whose next poll takes long.
         engine.fast_path.end_driven();
         assert!(!has_ended(), "nobody has told");
-        engine.let_one_drive(false);
+        engine.set_shared(true);
         assert!(has_ended());
         first.gone = true;
     }
-}
-
-#[test]
-fn a_driver_does_not_step_back_if_it_is_needed() {
-    let engine = engine(2, 10);
-    let (mut first, mut second) = (driver(&engine), driver(&engine));
-    // A waker that is the same each time: it would not step back with one that is news.
-    let waker = Waker::from(Arc::new(Bell::default()));
-    second.times = AT_ONCE; // So few polls that no watchdog comes.
-    let mut second_turn = || second.turn(&Context::from_waker(&waker), || ());
-    let done = push(&engine, 3);
-    assert_eq!(short_turn(&mut first, 1), Turn::Yield);
-    assert_eq!(second_turn(), Turn::Sleep, "it has polled the future to its end");
-    push(&engine, usize::MAX);
-    assert_eq!(short_turn(&mut first, 1), Turn::Yield);
-    engine.let_one_drive(true);
-    engine.lock().phase = Phase::Closed;
-    assert_eq!(second_turn(), Turn::Yield, "it may have to leave");
-    engine.lock().phase = Phase::Open;
-    assert_eq!(second_turn(), Turn::Sleep);
-    assert_eq!(done.load(Ordering::Relaxed), 3);
-    assert_eq!(short_turn(&mut first, 1), Turn::Yield, "it is the only one");
-    drop((first, second));
 }
 
 #[test]
@@ -251,14 +186,14 @@ fn a_future_that_has_ended_leaves_the_run_queue() {
     push(&engine, 1);
     push(&engine, 2);
     assert_eq!(turn(&mut first), Turn::Sleep);
-    assert!(first.run_queue.take_all().is_empty());
+    assert!(first.executor().lose(0).is_empty());
     push(&engine, 1);
     assert_eq!(short_turn(&mut first, 1), Turn::Yield);
-    assert!(first.run_queue.take_all().is_empty(), "its turn ended with it");
+    assert!(first.executor().lose(0).is_empty(), "its turn ended with it");
     push(&engine, 3);
     assert_eq!(short_turn(&mut first, 1), Turn::Yield);
     assert_eq!(turn(&mut second), Turn::Sleep);
-    assert!(first.run_queue.take_all().is_empty(), "another driver has polled it");
+    assert!(first.executor().lose(0).is_empty(), "another driver has polled it");
     assert_eq!(engine.fast_path.driven(), 0);
 }
 
@@ -269,7 +204,7 @@ fn a_driver_that_leaves_has_no_place_in_the_scheduler() {
     engine.close();
     assert_eq!(turn(&mut driver), Turn::Leave);
     assert_eq!(engine.lock().worker_table.workers(), 0);
-    assert!(!engine.work().executor().is_up());
+    assert!(!engine.work().executor().run_queues()[0].is_busy());
 }
 
 #[test]
@@ -354,7 +289,7 @@ fn a_driver_that_cannot_be_started_ahead_of_time_leaves_nothing_queued() {
         }
         fails
     }));
-    let engine = engine_with(Executor::new(2), settings);
+    let engine = engine_with(Executor::new(2, DriverThreads::Shared), settings);
     engine.prestart(1).unwrap();
     let (driver, begun) = Driver::new(&engine, 0);
     assert!(begun.rely());

@@ -1,11 +1,8 @@
-mod each;
-mod one;
-
 use std::task::Poll;
 
 use super::*;
+use crate::engine::executor::DriverThreads;
 use crate::engine::executor::cell::{self, Cell, Polled, TaskFuture};
-use crate::engine::executor::polling::Polls;
 use crate::engine::scheduler::accounting::End;
 use crate::engine::tests::stubs::{Bell, engine, future};
 use crate::on_cancel::Cancels;
@@ -22,50 +19,63 @@ fn waits() -> impl TaskFuture {
 
 /// Three drivers that are up.
 struct Trial {
-    executor: Executor,
+    executor: Arc<Executor>,
+    owners: Vec<Arc<Owner>>,
     bells: Vec<Arc<Bell>>,
 }
 
 impl Trial {
-    fn new() -> Self {
-        Trial::on(Executor::new(3))
-    }
-
-    fn on(executor: Executor) -> Self {
-        let bells = (0..3).map(|_| Arc::default()).collect();
-        assert_eq!(executor.drivers(), 3);
-        let trial = Trial { executor, bells };
-        (0..3).for_each(|driver| assert!(trial.rise(driver), "its waker is news"));
+    fn new(threads: DriverThreads) -> Self {
+        let executor = Executor::new(3, threads);
+        let owner = |driver| Owner::of(&executor, driver);
+        let owners = (0..3).map(owner).collect();
+        let trial = Trial { executor, owners, bells: (0..3).map(|_| Arc::default()).collect() };
+        (0..3).for_each(|driver| assert!(trial.rise(driver).unknown, "its waker is news"));
         trial
     }
 
-    fn run_queue(&self, driver: usize) -> &Arc<RunQueue> {
-        self.executor.run_queue(driver)
+    fn run_queue(&self, driver: usize) -> &RunQueue {
+        self.executor.own(driver)
     }
 
-    fn rise(&self, driver: usize) -> bool {
-        self.run_queue(driver).rise(&Waker::from(Arc::clone(&self.bells[driver])))
+    fn rise(&self, driver: usize) -> Rise {
+        self.executor.rise(driver, &Waker::from(Arc::clone(&self.bells[driver])))
     }
 
-    fn sleep(&self, driver: usize) -> bool {
-        self.run_queue(driver).sleep(&self.executor)
+    /// Lets these drivers sleep.
+    #[track_caller]
+    fn sleep<const COUNT: usize>(&self, drivers: [usize; COUNT]) {
+        drivers.into_iter().for_each(|driver| assert!(self.executor.sleep(driver)));
     }
 
     /// Gives a driver new cells.
     fn add(&self, driver: usize, count: usize) {
         let mut cells: Vec<Arc<dyn Runnable>> =
             (0..count).map(|_| Cell::new(waits()) as _).collect();
-        self.run_queue(driver).add(&mut cells);
+        self.executor.add(&self.owners[driver], &mut cells);
+    }
+
+    /// Takes what a driver takes next, as one that was not notified.
+    fn next(&self, driver: usize) -> Option<Arc<dyn Runnable>> {
+        self.executor.next(driver, &mut false)
+    }
+
+    /// A notified driver looks for something ready.
+    fn look(&self, driver: usize) -> Option<Arc<dyn Runnable>> {
+        let mut notified = self.rise(driver).notified;
+        assert!(notified);
+        self.executor.next(driver, &mut notified)
     }
 
     /// Polls everything that is ready for a driver.
     fn poll_all(&self, driver: usize) -> usize {
-        let mut polls = 0;
-        while let Some(cell) = self.run_queue(driver).next(None) {
-            assert_eq!(cell::poll(&cell, &Cancels::default(), |_| End::Panicked), Polled::Waits);
-            polls += 1;
-        }
-        polls
+        let poll = |cell| cell::poll(&cell, &Cancels::default(), |_| End::Panicked);
+        let polled = std::iter::from_fn(|| self.next(driver)).map(poll);
+        polled.inspect(|polled| assert_eq!(*polled, Polled::Waits)).count()
+    }
+
+    fn remove(&self, cell: &Arc<dyn Runnable>) {
+        self.executor.remove(&mut vec![Arc::clone(cell)]);
     }
 
     /// How often each driver was woken.
@@ -75,117 +85,155 @@ impl Trial {
 }
 
 #[test]
-fn a_driver_takes_from_all_others() {
-    let trial = Trial::new();
-    for home in 0..3 {
-        assert_eq!(trial.run_queue(home).number(), home);
-        for other in (0..3).filter(|other| *other != home) {
-            trial.add(home, 1);
-            assert!(trial.executor.steal(home).is_none(), "what is its own is not stolen");
-            assert!(trial.executor.steal(other).is_some());
-        }
-    }
-}
-
-#[test]
 fn a_driver_tells_once_how_it_is_woken() {
-    let trial = Trial::new();
-    assert!(!trial.rise(0), "that is known");
-    assert!(trial.run_queue(0).rise(Waker::noop()));
+    let trial = Trial::new(DriverThreads::Shared);
+    assert!(!trial.rise(0).unknown, "that is known");
+    assert!(trial.executor.rise(0, Waker::noop()).unknown);
 }
 
 #[test]
 fn a_driver_sleeps_unless_something_is_ready() {
-    let trial = Trial::new();
-    trial.add(0, 1);
-    assert!(!trial.sleep(0) && !trial.sleep(1), "a new one is ready");
-    assert!(!trial.run_queue(2).others_sleep());
-    assert_eq!(trial.poll_all(0), 1);
-    trial.run_queue(0).push_ready(0);
-    assert!(!trial.sleep(0) && !trial.sleep(1), "one was woken");
-    assert!(!trial.run_queue(2).others_sleep());
-    trial.run_queue(0).next(None);
-    assert!(trial.sleep(1) && trial.run_queue(2).others_sleep());
-    assert!(!trial.rise(1) && !trial.run_queue(2).others_sleep());
+    for threads in [DriverThreads::Shared, DriverThreads::Own] {
+        let trial = Trial::new(threads);
+        trial.add(0, 1);
+        assert!(!trial.executor.sleep(0) && !trial.executor.sleep(1), "a new one is ready");
+        assert_eq!(trial.poll_all(1), 1);
+        trial.executor.push_ready(0, 0);
+        assert!(!trial.executor.sleep(0) && !trial.executor.sleep(1), "one was woken");
+        assert!(!trial.executor.others_sleep() && trial.next(0).is_some());
+        trial.sleep([1]);
+        assert!(trial.executor.others_sleep());
+        assert!(!trial.rise(1).notified && !trial.executor.others_sleep());
+    }
 }
 
 #[test]
-fn a_driver_that_sleeps_is_woken_by_its_own() {
-    let trial = Trial::new();
-    trial.add(1, 1);
-    assert_eq!(trial.poll_all(1), 1);
-    assert!(trial.sleep(0) && trial.sleep(1));
-    trial.run_queue(1).push_ready(0);
-    assert_eq!(trial.rung(), [0, 1, 0]);
-    trial.run_queue(1).push_ready(0);
-    assert_eq!(trial.rung(), [1, 1, 0], "it is up, so another one is called to help");
-}
-
-#[test]
-fn one_at_a_time_is_called_to_help() {
-    let trial = Trial::new();
-    assert!(trial.sleep(1) && trial.sleep(2));
+fn one_driver_is_notified_at_a_time_and_notifies_the_next_when_it_has_found_something() {
+    let trial = Trial::new(DriverThreads::Shared);
+    trial.sleep([1, 2]);
     trial.add(0, 1);
     assert_eq!(trial.rung(), [0, 0, 0], "the driver polls the only one itself");
-    trial.run_queue(0).next(None);
-    trial.add(0, 2);
-    trial.add(0, 2);
-    assert_eq!(trial.rung(), [0, 1, 0], "the first one still searches");
-    trial.run_queue(0).stop_searching();
-    assert_eq!(trial.rung(), [0, 1, 0], "nobody had called this one");
-    trial.run_queue(1).stop_searching();
+    trial.add(0, 1);
+    trial.add(0, 1);
+    assert_eq!(trial.rung(), [0, 1, 0], "that one has not looked yet");
+    assert!(trial.look(1).is_some());
     assert_eq!(trial.rung(), [0, 1, 1]);
+    assert_eq!(trial.poll_all(0), 2);
+    assert!(trial.look(2).is_none());
+    trial.sleep([1, 2]);
+    trial.executor.push_ready(0, 0);
+    assert_eq!(trial.rung(), [0, 2, 1], "no search is left over");
 }
 
 #[test]
-fn a_driver_that_was_called_worker_kind_the_search_on_when_it_may_not_sleep() {
-    let trial = Trial::new();
-    assert!(trial.sleep(1) && trial.sleep(2));
+fn a_notified_driver_that_leaves_has_another_look() {
+    let trial = Trial::new(DriverThreads::Shared);
+    trial.sleep([1, 2]);
     trial.add(0, 2);
     assert_eq!(trial.rung(), [0, 1, 0]);
-    assert!(!trial.sleep(1));
+    trial.executor.leave(1);
     assert_eq!(trial.rung(), [0, 1, 1]);
+    assert!(trial.rise(1).unknown, "the next one is woken by something else");
 }
 
 #[test]
-fn a_driver_that_was_not_called_has_no_search_to_hand_on() {
-    let trial = Trial::new();
-    assert!(trial.sleep(2));
-    trial.add(0, 1);
-    assert!(!trial.sleep(1));
+fn drivers_apart_are_woken_for_their_own_first() {
+    let trial = Trial::new(DriverThreads::Own);
+    trial.add(1, 1);
+    assert_eq!(trial.poll_all(1), 1);
+    trial.sleep([0, 1]);
+    trial.executor.push_ready(1, 0);
+    assert_eq!(trial.rung(), [0, 1, 0]);
+    trial.executor.push_ready(1, 0);
+    assert_eq!(trial.rung(), [1, 1, 0], "it is up, so another one helps");
+    assert!(trial.look(0).is_some());
+}
+
+#[test]
+fn a_driver_apart_takes_from_the_others() {
+    let trial = Trial::new(DriverThreads::Own);
+    for own in 0..3 {
+        trial.add(own, 1);
+        assert!(trial.executor.steal(own).is_none(), "not what is its own");
+        assert!(trial.executor.steal((own + 1) % 3).is_some());
+    }
+}
+
+#[test]
+fn a_partitioned_driver_leaves_the_others_alone() {
+    let trial = Trial::new(DriverThreads::Own);
+    trial.executor.set_shared(false);
+    trial.add(0, 2);
+    trial.sleep([1, 2]);
+    assert!(trial.next(1).is_none() && !trial.executor.others_sleep());
+    trial.executor.push_ready(0, 0);
+    trial.executor.push_ready(2, 0);
+    assert_eq!(trial.rung(), [0, 0, 1], "the first one is up");
+    trial.executor.set_shared(true);
+    assert_eq!(trial.rung(), [0, 1, 1], "now it may be helped");
+    assert!(trial.look(1).is_some());
+}
+
+#[test]
+fn a_single_driver_polls_all() {
+    let trial = Trial::new(DriverThreads::Shared);
+    trial.executor.set_shared(false);
+    trial.add(0, 3);
+    assert!([0, 1, 2].iter().all(|driver| trial.executor.is_spare(*driver)));
+    trial.sleep([1, 2]);
+    assert!(!trial.executor.is_spare(0) && !trial.executor.sleep(0), "no other one is up");
+    trial.executor.push_ready(0, 0);
     assert_eq!(trial.rung(), [0, 0, 0]);
+    assert_eq!(trial.poll_all(0), 4);
+    trial.sleep([0]);
+    trial.executor.push_ready(0, 0);
+    trial.executor.push_ready(0, 1);
+    assert_eq!(trial.rung(), [1, 0, 0]);
+    trial.executor.set_shared(true);
+    assert_eq!(trial.rung(), [1, 0, 0], "one was notified, and calls the next");
+    assert!(trial.look(0).is_some());
+    assert_eq!(trial.rung(), [1, 1, 0]);
+}
+
+#[test]
+fn a_driver_is_called_when_the_single_one_may_be_stuck() {
+    let trial = Trial::new(DriverThreads::Shared);
+    trial.executor.set_shared(false);
+    trial.sleep([1, 2]);
+    assert!(trial.executor.is_alone());
+    trial.executor.set_shared(true);
+    assert_eq!(trial.rung(), [0, 1, 0], "also if nothing is ready: for the sake of timers");
+    assert!(!trial.executor.is_alone());
 }
 
 #[test]
 fn a_place_is_used_again_and_has_polled_no_handle() {
-    let trial = Trial::new();
+    let trial = Trial::new(DriverThreads::Shared);
     let run_queue = trial.run_queue(0);
     trial.add(0, 2);
     let waits = run_queue.waits(0, &pool());
     assert!(Arc::ptr_eq(&waits, &run_queue.waits(0, &pool())));
-    let first = run_queue.next(None).expect("it is ready");
-    assert_eq!(first.header().index(), 0);
-    let second = run_queue.next(Some(0)).expect("it is ready");
-    assert_eq!(second.header().index(), 1);
+    let [first, second] = [0, 1].map(|_| trial.next(0).expect("it is ready"));
+    assert_eq!((first.header().index(), second.header().index()), (0, 1));
+    trial.remove(&first);
     trial.add(0, 1);
-    assert_eq!(run_queue.next(None).expect("it is ready").header().index(), 0);
+    assert_eq!(trial.next(0).expect("it is ready").header().index(), 0);
     assert!(!Arc::ptr_eq(&waits, &run_queue.waits(0, &pool())));
-    run_queue.remove(&first);
+    trial.remove(&first);
     assert!(lock(&run_queue.state).cells[0].is_some(), "the place is another's");
-    run_queue.remove(&second);
+    trial.remove(&second);
     assert!(lock(&run_queue.state).cells[1].is_none());
 }
 
 #[test]
 fn what_each_cell_waits_for_is_forgotten_by_itself() {
-    let trial = Trial::new();
+    let trial = Trial::new(DriverThreads::Shared);
     let run_queue = trial.run_queue(0);
     assert!(run_queue.forget_waits(0).is_none(), "there is none");
     let waits = [0, 1].map(|index| run_queue.waits(index, &pool()));
     for (index, its) in (0..).zip(&waits) {
-        assert!(
-            run_queue.forget_waits(index).is_some_and(|forgotten| Arc::ptr_eq(&forgotten, its))
-        );
+        let forgotten = run_queue.forget_waits(index);
+        assert!(forgotten.is_some_and(|forgotten| Arc::ptr_eq(&forgotten, its)));
         assert!(run_queue.forget_waits(index).is_none());
     }
     assert!(!Arc::ptr_eq(&waits[1], &run_queue.waits(1, &pool())));
@@ -193,33 +241,32 @@ fn what_each_cell_waits_for_is_forgotten_by_itself() {
 
 #[test]
 fn an_empty_run_queue_gives_its_memory_back_if_it_was_long() {
-    for (count, kept) in [(1024, 1024), (1025, 0)] {
-        let trial = Trial::new();
+    for (count, kept) in [(KEPT_CELLS, KEPT_CELLS), (KEPT_CELLS + 1, 0)] {
+        let trial = Trial::new(DriverThreads::Own);
         trial.add(0, count);
         assert_eq!(trial.poll_all(0), count);
-        assert!(trial.sleep(0) && !trial.rise(0));
-        assert_eq!(lock(&trial.run_queue(0).state).cells.len(), count, "they wait");
-        (0..count).for_each(|index| drop(trial.run_queue(0).next(Some(index as u32))));
-        assert!(trial.sleep(0));
-        assert_eq!(lock(&trial.run_queue(0).state).cells.len(), kept);
+        trial.sleep([0]);
+        assert!(!trial.rise(0).notified);
+        let length = || lock(&trial.run_queue(0).state).cells.len();
+        assert_eq!(length(), count, "they wait");
+        trial.run_queue(0).cells().iter().for_each(|cell| trial.remove(cell));
+        trial.sleep([0]);
+        assert_eq!(length(), kept);
     }
 }
 
 #[test]
-fn nothing_is_left_of_a_driver_that_is_gone() {
-    let trial = Trial::new();
+fn nothing_is_left_of_a_driver_that_is_lost() {
+    let trial = Trial::new(DriverThreads::Own);
     trial.add(0, 2);
-    trial.run_queue(0).clear();
-    assert!(trial.run_queue(0).next(None).is_none());
-    trial.add(0, 2);
-    assert!(trial.rise(0), "the new one is woken by something else");
-    assert_eq!(trial.run_queue(0).take_all().len(), 2);
-    assert!(trial.run_queue(0).take_all().is_empty());
+    assert_eq!(trial.executor.lose(0).len(), 2);
+    assert!(trial.next(0).is_none() && trial.executor.lose(1).is_empty());
 }
 
 #[test]
 fn all_that_wait_are_woken() {
-    let trial = Trial::new();
+    let trial = Trial::new(DriverThreads::Own);
+    trial.executor.set_shared(false);
     (0..3).for_each(|driver| trial.add(driver, 2));
     (0..3).for_each(|driver| assert_eq!(trial.poll_all(driver), 2));
     trial.executor.wake_all();
@@ -228,47 +275,48 @@ fn all_that_wait_are_woken() {
 
 #[test]
 fn a_cell_that_is_over_is_not_woken() {
-    let trial = Trial::new();
+    let trial = Trial::new(DriverThreads::Shared);
     trial.add(0, 1);
-    let cell = trial.run_queue(0).next(None).expect("it is ready");
+    let cell = trial.next(0).expect("it is ready");
     assert_eq!(cell::poll(&cell, &Cancels::default(), |_| End::Panicked), Polled::Waits);
     assert_eq!(cell::abandon(&cell), End::Cancelled);
     cell.header().wake();
-    assert!(lock(&trial.run_queue(0).wake_queue).woken.is_empty());
+    assert!(!trial.run_queue(0).has_ready());
 }
 
 #[test]
 fn a_cell_that_leaves_goes_back_to_its_free_list() {
-    let (trial, free_list) = (Trial::new(), Arc::default());
-    trial.run_queue(0).add(&mut vec![Cell::from_free_list(&free_list, waits())]);
-    drop(trial.run_queue(0).next(None));
+    let (trial, free_list) = (Trial::new(DriverThreads::Shared), Arc::default());
+    trial.executor.add(&trial.owners[0], &mut vec![Cell::from_free_list(&free_list, waits())]);
+    let cell = trial.next(0).expect("it is ready");
     assert!(lock(&free_list).is_empty());
-    drop(trial.run_queue(0).next(Some(0)));
+    trial.remove(&cell);
     assert_eq!(lock(&free_list).len(), 1);
 }
 
 #[test]
-fn a_cell_that_ends_away_from_its_driver_is_not_kept_for_it() {
-    for (driver, one, kept) in [(0, true, 1), (1, true, 0), (1, false, 1)] {
-        let (executor, free_list) = (Arc::new(Executor::new(2)), Arc::default());
-        let ends = future(|_| Poll::Ready(End::Completed));
-        executor.run_queue(0).add(&mut vec![Cell::from_free_list(&free_list, ends)]);
-        executor.set_one(one);
-        let _polls = Polls::cells_of(&executor, driver);
-        let cell = executor.run_queue(0).next(None).expect("it is ready");
-        assert_eq!(
-            cell::poll(&cell, &Cancels::default(), |_| End::Panicked),
-            Polled::Ended(End::Completed)
-        );
-        executor.run_queue(0).remove(&cell);
-        assert_eq!(lock(&free_list).len(), kept, "by driver {driver}, one: {one}");
+fn a_cell_that_leaves_is_kept_until_its_driver_sleeps_or_goes() {
+    for gone in [false, true] {
+        let trial = Trial::new(DriverThreads::Shared);
+        trial.add(0, 32);
+        let cells: Vec<_> = std::iter::from_fn(|| trial.next(0)).collect();
+        let left: Vec<_> = cells.iter().map(Arc::downgrade).collect();
+        cells.iter().for_each(|cell| trial.remove(cell));
+        drop(cells);
+        assert!(left.iter().all(|cell| cell.strong_count() == 1));
+        match gone {
+            false => trial.sleep([0]),
+            true => trial.executor.leave(0),
+        }
+        let kept = left.iter().filter(|cell| cell.strong_count() > 0).count();
+        assert_eq!(kept, 0);
     }
 }
 
 #[test]
 fn a_waker_may_be_kept_or_used_up() {
-    let (trial, cell) = (Trial::new(), Cell::new(waits()));
-    trial.run_queue(0).add(&mut vec![Arc::clone(&cell) as _]);
+    let (trial, cell) = (Trial::new(DriverThreads::Shared), Cell::new(waits()));
+    trial.executor.add(&trial.owners[0], &mut vec![Arc::clone(&cell) as _]);
     assert_eq!(trial.poll_all(0), 1);
     Waker::from(cell).wake();
     assert_eq!(trial.poll_all(0), 1);

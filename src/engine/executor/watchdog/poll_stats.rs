@@ -1,9 +1,9 @@
 //! The poll statistics of a driver: how much it polls, and how long a poll takes.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::{SHORT_NANOS, most_still};
+use super::SHORT_NANOS;
 
 /// A stride that took longer than so many times the mean is taken for one that took so long: the
 /// thread may have been kept from its core.
@@ -13,14 +13,8 @@ const MOST_AT_ONCE: u64 = 8;
 #[derive(Debug, Default)]
 pub(crate) struct PollStats {
     pub(super) polls: AtomicU64,
-    /// What `polls` was when the watchdog looked last.
-    pub(super) looked: AtomicU64,
     /// How long a poll takes with all that belongs to it, in the mean; zero if that is unknown.
     pub(super) nanos: AtomicU32,
-    /// It is in its turn.
-    pub(super) turns: AtomicBool,
-    /// For the watchdog only: at so many looks nothing was polled, although something was ready on its run queue.
-    still: AtomicU32,
 }
 
 impl PollStats {
@@ -30,18 +24,11 @@ impl PollStats {
         self.polls.store(so_far + polls as u64, Ordering::Relaxed);
     }
 
-    /// Its turn begins, or is over.
-    pub(crate) fn set_turns(&self, turns: bool) {
-        self.turns.store(turns, Ordering::Relaxed);
+    pub(crate) fn polls(&self) -> u64 {
+        self.polls.load(Ordering::Relaxed)
     }
 
-    /// Whether nothing was polled since it was `seen`. For anybody.
-    pub(crate) fn has_not_moved(&self, seen: &mut u64) -> bool {
-        let polls = self.polls.load(Ordering::Relaxed);
-        std::mem::replace(seen, polls) == polls
-    }
-
-    /// So many polls took that long.
+    /// Records that `polls` polls took `time`.
     pub(crate) fn note(&self, polls: usize, time: Duration) {
         let new = (time.as_nanos() / polls.max(1) as u128).clamp(1, u32::MAX as u128) as u64;
         let mean = match u64::from(self.nanos.load(Ordering::Relaxed)) {
@@ -49,18 +36,6 @@ impl PollStats {
             old => (3 * old + new.min(MOST_AT_ONCE * old)) / 4,
         };
         self.nanos.store(mean as u32, Ordering::Relaxed);
-    }
-
-    /// For the watchdog, at each look: whether the driver has been `still` for too many of them.
-    pub(super) fn is_stuck(&self, still: bool) -> bool {
-        let looks = if still { self.still.load(Ordering::Relaxed) + 1 } else { 0 };
-        self.still.store(looks, Ordering::Relaxed);
-        looks >= most_still(self.turns.load(Ordering::Relaxed))
-    }
-
-    /// Whether it has polled anything since the watchdog looked last.
-    pub(super) fn has_moved(&self) -> bool {
-        self.polls.load(Ordering::Relaxed) != self.looked.load(Ordering::Relaxed)
     }
 
     /// Whether polls are known to be short.

@@ -1,19 +1,16 @@
-//! Each driver has a thread of its own, and polls what is on its own run queue until it is to help.
+//! Each driver has a thread and a run queue of its own.
 
 use super::*;
 
-/// A executor of two such drivers. The first one has polled a future that waits for the event. Each is rung for by
-/// its alarm.
-fn each_for_itself() -> (Arc<Executor>, [Arc<Alarm>; 2], Event) {
-    let (executor, event) = (Arc::new(Executor::apart(2)), Event::default());
+/// Two such drivers. The first one has polled a future that waits for the event. Each is rung for by its alarm.
+fn apart() -> (Arc<Executor>, [Arc<Alarm>; 2], Event) {
+    let (executor, event) = (Executor::new(2, DriverThreads::Own), Event::default());
     let alarms: [Arc<Alarm>; 2] = Default::default();
-    for (run_queue, alarm) in executor.run_queues().iter().zip(&alarms) {
-        run_queue.rise(&Waker::from(Arc::clone(alarm)));
+    for (driver, alarm) in alarms.iter().enumerate() {
+        executor.rise(driver, &Waker::from(Arc::clone(alarm)));
     }
-    executor.set_one(true);
-    let Job::Bare(cell) = bare(event.clone()) else { unreachable!("it has no handle") };
-    executor.run_queue(0).add(&mut vec![cell]);
-    assert_eq!(wakes::poll_ready(executor.run_queue(0)), 0);
+    wakes::add(&executor, bare(event.clone()));
+    assert_eq!(wakes::poll_ready(&executor, 0), 0);
     (executor, alarms, event)
 }
 
@@ -22,12 +19,13 @@ fn rings(alarm: &Alarm) -> bool {
 }
 
 #[test]
-fn each_is_woken_for_its_own() {
+fn a_partitioned_driver_is_woken_for_its_own() {
     explore(|| {
-        let (executor, [own, other], event) = each_for_itself();
-        assert!(executor.run_queue(1).sleep(&executor), "it has nothing");
+        let (executor, [own, other], event) = apart();
+        executor.set_shared(false);
+        assert!(executor.sleep(1), "it has nothing");
         let waker = thread::spawn(move || event.happen());
-        let sleeps = executor.run_queue(0).sleep(&executor);
+        let sleeps = executor.sleep(0);
         waker.join().unwrap();
         assert!(!sleeps || rings(&own), "no other driver would poll it");
         assert!(!rings(&other));
@@ -35,15 +33,28 @@ fn each_is_woken_for_its_own() {
 }
 
 #[test]
-fn one_that_is_stuck_is_helped_by_one_that_goes_to_sleep() {
+fn a_partitioned_driver_that_is_stuck_is_helped_by_one_that_goes_to_sleep() {
     explore(|| {
-        let (executor, [_, helper], event) = each_for_itself();
+        let (executor, [_, helper], event) = apart();
+        executor.set_shared(false);
         // From here on the first driver is in a poll that takes long.
         event.happen();
         let its = Arc::clone(&executor);
-        let watchdog = thread::spawn(move || its.set_one(false));
-        let sleeps = executor.run_queue(1).sleep(&executor);
+        let watchdog = thread::spawn(move || its.set_shared(true));
+        let sleeps = executor.sleep(1);
         watchdog.join().unwrap();
+        assert!(!sleeps || rings(&helper), "it is to help");
+    });
+}
+
+#[test]
+fn a_driver_apart_that_goes_to_sleep_helps_one_that_is_stuck() {
+    explore(|| {
+        let (executor, [_, helper], event) = apart();
+        // From here on the first driver is in a poll that takes long.
+        let waker = thread::spawn(move || event.happen());
+        let sleeps = executor.sleep(1);
+        waker.join().unwrap();
         assert!(!sleeps || rings(&helper), "it is to help");
     });
 }
@@ -51,9 +62,9 @@ fn one_that_is_stuck_is_helped_by_one_that_goes_to_sleep() {
 #[test]
 fn a_future_that_begins_beside_another_is_polled() {
     explore(|| {
-        let pool = pool_on(Executor::apart(2), Start::ByHand, settings(3, 8));
+        let pool = pool_on(Executor::new(2, DriverThreads::Own), Start::ByHand, settings(3, 8));
         let [first, second] = drivers(&pool);
-        pool.work().executor().set_one(true);
+        pool.work().executor().set_shared(false);
         let (ran, begun) = (Drops::default(), Arc::new(StdMutex::new(0)));
         let (its, guards, tells) = (Arc::clone(&pool), ran.clone(), Arc::clone(&begun));
         submit(&pool, async move {

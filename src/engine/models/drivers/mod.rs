@@ -13,8 +13,8 @@ use loom::thread;
 use super::{explore, explore_up_to, settings};
 use crate::engine::executor::cell::{Cell, Runnable};
 use crate::engine::executor::driver::{Begin, Driver, Drives, Turn};
-use crate::engine::executor::run_queue::{Executor, RunQueue};
 use crate::engine::executor::watched::Watched;
+use crate::engine::executor::{DriverThreads, Executor, Owner};
 use crate::engine::{
     End, Ended, Engine, Joinable, NoStart, Patience, QueueEntry, Settings, TaskState, Unpack, Work,
     WorkerKind,
@@ -109,7 +109,7 @@ impl Drives for Futures {
         &self.executor
     }
 
-    fn begin(_: &Pool, _: &Arc<RunQueue>, job: Job) -> Begin {
+    fn begin(_: &Pool, _: usize, job: Job) -> Begin {
         match job {
             Job::Bare(cell) => Begin::Cell(cell),
             Job::Spawned(queue_entry) => match queue_entry.take_to_drive() {
@@ -131,11 +131,10 @@ impl Unpack<Packed, usize> for Futures {
 }
 
 fn pool(drivers: usize, start: Start, settings: Settings) -> Pool {
-    pool_on(Executor::new(drivers), start, settings)
+    pool_on(Executor::new(drivers, DriverThreads::Shared), start, settings)
 }
 
-fn pool_on(executor: Executor, start: Start, settings: Settings) -> Pool {
-    let executor = Arc::new(executor);
+fn pool_on(executor: Arc<Executor>, start: Start, settings: Settings) -> Pool {
     Engine::new(
         settings,
         Futures { executor, start: StdMutex::new(start), waiting: StdMutex::default() },

@@ -51,7 +51,7 @@ fn a_future_is_polled_by_one_driver_at_a_time() {
             let _guard = guard;
             both.0.await + both.1.await
         });
-        // It is at home with the second driver, and the first one helps out.
+        // The second driver begins with it, and either one goes on.
         assert_eq!(turn(&mut second), Turn::Sleep);
         let helper = thread::spawn(move || turn_until_it_leaves(first));
         let waker = {
@@ -68,17 +68,17 @@ fn a_future_is_polled_by_one_driver_at_a_time() {
     });
 }
 
-/// Polls whatever is ready on a run queue. How many ended.
-pub(super) fn poll_ready(run_queue: &Arc<RunQueue>) -> usize {
+/// Polls what is ready for a driver. How many futures ended.
+pub(super) fn poll_ready(executor: &Executor, driver: usize) -> usize {
     let mut ended = 0;
-    while let Some(cell) = run_queue.next(None) {
+    while let Some(cell) = executor.next(driver, &mut false) {
         // Loom checks that no other thread polls it: it tracks every access to the cell's body.
         match cell::poll(&cell, &Cancels::default(), |_| unreachable!("nothing panics here")) {
             Polled::Waits => {}
-            Polled::Again => run_queue.push_ready(cell.header().index()),
+            Polled::Again => cell.header().push_ready(),
             Polled::Ended(end) => {
                 assert_eq!(end, End::Completed);
-                run_queue.remove(&cell);
+                executor.remove(&mut vec![cell]);
                 ended += 1;
             }
         }
@@ -86,20 +86,25 @@ pub(super) fn poll_ready(run_queue: &Arc<RunQueue>) -> usize {
     ended
 }
 
+/// Has the first driver begin with a task.
+pub(super) fn add(executor: &Arc<Executor>, job: Job) -> Arc<dyn Runnable> {
+    let Job::Bare(cell) = job else { unreachable!("it has no handle") };
+    executor.add(&Owner::of(executor, 0), &mut vec![Arc::clone(&cell)]);
+    cell
+}
+
 #[test]
 fn a_cell_is_polled_by_one_at_a_time() {
     explore(|| {
-        let (executor, event) = (Executor::new(1), Event::default());
-        let run_queue = Arc::clone(executor.run_queue(0));
-        let Job::Bare(cell) = bare(event.clone()) else { unreachable!("it has no handle") };
-        run_queue.add(&mut vec![cell]);
-        let its_run_queue = Arc::clone(&run_queue);
-        let other = thread::spawn(move || poll_ready(&its_run_queue));
+        let (executor, event) = (Executor::new(2, DriverThreads::Shared), Event::default());
+        add(&executor, bare(event.clone()));
+        let its = Arc::clone(&executor);
+        let other = thread::spawn(move || poll_ready(&its, 1));
         let waker = thread::spawn(move || event.happen());
-        let mut ended = poll_ready(&run_queue);
+        let mut ended = poll_ready(&executor, 0);
         waker.join().unwrap();
         ended += other.join().unwrap();
-        ended += poll_ready(&run_queue);
+        ended += poll_ready(&executor, 0);
         assert_eq!(ended, 1);
     });
 }
@@ -107,17 +112,17 @@ fn a_cell_is_polled_by_one_at_a_time() {
 #[test]
 fn a_cell_that_is_given_up_is_dropped_once() {
     explore(|| {
-        let (executor, event, drops) = (Executor::new(1), Event::default(), Drops::default());
-        let run_queue = Arc::clone(executor.run_queue(0));
+        let executor = Executor::new(1, DriverThreads::Shared);
+        let (event, drops) = (Event::default(), Drops::default());
         let (its_event, guard) = (event.clone(), drops.guard());
-        let Job::Bare(cell) = bare(async move {
-            let _guard = guard;
-            its_event.await
-        }) else {
-            unreachable!("it has no handle")
-        };
-        run_queue.add(&mut vec![Arc::clone(&cell)]);
-        let helper = thread::spawn(move || poll_until_given_up(&run_queue));
+        let cell = add(
+            &executor,
+            bare(async move {
+                let _guard = guard;
+                its_event.await
+            }),
+        );
+        let helper = thread::spawn(move || poll_until_given_up(&executor));
         let waker = thread::spawn(move || event.happen());
         // Its driver is lost while another one may be at it.
         let given_up = cell::abandon(&cell);
@@ -129,12 +134,12 @@ fn a_cell_that_is_given_up_is_dropped_once() {
 }
 
 /// Polls what is ready until nothing is. How it ended, if it ended here.
-fn poll_until_given_up(run_queue: &Arc<RunQueue>) -> Option<End> {
+fn poll_until_given_up(executor: &Executor) -> Option<End> {
     let mut ended = None;
-    while let Some(cell) = run_queue.next(None) {
+    while let Some(cell) = executor.next(0, &mut false) {
         match cell::poll(&cell, &Cancels::default(), |_| unreachable!("nothing panics here")) {
             Polled::Waits => {}
-            Polled::Again => run_queue.push_ready(cell.header().index()),
+            Polled::Again => cell.header().push_ready(),
             Polled::Ended(end) => assert_eq!(ended.replace(end), None, "it ends once"),
         }
     }

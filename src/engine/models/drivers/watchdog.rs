@@ -1,9 +1,9 @@
-//! One driver does it all, and the others sleep until the watchdog has them help.
+//! As few drivers poll as share no lock, until the watchdog has all of them help.
 
 use super::*;
 
-/// A pool of two drivers, each of which has begun with a future that waits for its event, and sleeps.
-/// One driver is to be enough. All of them are woken by the same waker.
+/// A pool of two drivers that share a run queue, and each of which has begun with a future that waits for its event. One
+/// is to be enough. Both were woken by the same waker, and sleep.
 fn one_of_two(waker: &Waker) -> (Pool, [Driver<Futures>; 2], [Event; 2]) {
     let pool = pool(2, Start::ByHand, settings(2, 8));
     let mut drivers = drivers(&pool);
@@ -12,7 +12,7 @@ fn one_of_two(waker: &Waker) -> (Pool, [Driver<Futures>; 2], [Event; 2]) {
         submit(&pool, event.clone());
         assert_eq!(turn_with(driver, waker), Turn::Sleep);
     }
-    pool.let_one_drive(true);
+    pool.set_shared(false);
     (pool, drivers, events)
 }
 
@@ -20,37 +20,29 @@ fn turn_with(driver: &mut Driver<Futures>, waker: &Waker) -> Turn {
     driver.turn(&Context::from_waker(waker), || ())
 }
 
-/// Has all tasks end, and then the drivers.
-fn end(pool: &Pool, runtime: Vec<thread::JoinHandle<()>>) {
-    block_on(pool.until(Ended::Tasks)).unwrap();
-    drain(pool);
-    runtime.into_iter().for_each(|thread| thread.join().unwrap());
-    assert_eq!(ended(pool), (2, 0));
-}
-
 #[test]
-fn a_driver_that_is_up_serves_every_run_queue() {
+fn a_single_driver_serves_all() {
     explore_up_to(2, || {
         let (pool, drivers, events) = one_of_two(Waker::noop());
-        let runtime =
-            drivers.map(|driver| thread::spawn(move || turn_until_it_leaves(driver))).into();
+        let runtime = drivers.map(|driver| thread::spawn(move || turn_until_it_leaves(driver)));
         events.iter().for_each(Event::happen);
-        end(&pool, runtime);
+        block_on(pool.until(Ended::Tasks)).unwrap();
+        drain(&pool);
+        runtime.into_iter().for_each(|thread| thread.join().unwrap());
+        assert_eq!(ended(&pool), (2, 0));
     });
 }
 
 #[test]
-fn of_two_that_step_back_at_once_one_goes_on() {
-    // Something is ready on both lists, or on one of them.
+fn of_two_spare_drivers_one_goes_on() {
     for ready in [2, 1] {
         explore_up_to(2, move || {
             let waker = Waker::from(Arc::new(Alarm::default()));
             let (pool, [mut first, mut second], events) = one_of_two(&waker);
             // Both of them are up then.
-            pool.let_one_drive(false);
+            let executor = pool.work().executor();
+            (0..2).for_each(|driver| drop(executor.rise(driver, &waker)));
             events.iter().take(ready).for_each(Event::happen);
-            pool.work().executor().run_queue(1).rise(&waker);
-            pool.let_one_drive(true);
             let its = waker.clone();
             let other = thread::spawn(move || {
                 assert_eq!(turn_with(&mut second, &its), Turn::Sleep);
@@ -66,23 +58,21 @@ fn of_two_that_step_back_at_once_one_goes_on() {
 }
 
 #[test]
-fn all_drivers_help_when_the_one_is_stuck() {
+fn a_driver_helps_when_the_single_one_is_stuck() {
     explore(|| {
-        let (executor, event) = (Executor::new(2), Event::default());
+        let (executor, event) = (Executor::new(2, DriverThreads::Shared), Event::default());
         let alarm = Arc::new(Alarm::default());
-        let Job::Bare(cell) = bare(event.clone()) else { unreachable!("it has no handle") };
-        let (stuck, helper) =
-            (Arc::clone(executor.run_queue(0)), Arc::clone(executor.run_queue(1)));
-        stuck.rise(Waker::noop());
-        stuck.add(&mut vec![cell]);
-        assert_eq!(wakes::poll_ready(&stuck), 0);
-        helper.rise(&Waker::from(Arc::clone(&alarm)));
-        assert!(helper.sleep(&executor));
-        executor.set_one(true);
+        executor.rise(0, Waker::noop());
+        wakes::add(&executor, bare(event.clone()));
+        assert_eq!(wakes::poll_ready(&executor, 0), 0);
+        executor.rise(1, &Waker::from(Arc::clone(&alarm)));
+        executor.set_shared(false);
         // From here on the first driver is in a poll that takes long.
-        let waker = thread::spawn(move || event.happen());
-        executor.set_one(false);
-        waker.join().unwrap();
-        assert!(*alarm.rings.lock().unwrap(), "the other one is called");
+        event.happen();
+        let its = Arc::clone(&executor);
+        let watchdog = thread::spawn(move || its.set_shared(true));
+        let sleeps = executor.sleep(1);
+        watchdog.join().unwrap();
+        assert!(!sleeps || *alarm.rings.lock().unwrap(), "the other one is called");
     });
 }

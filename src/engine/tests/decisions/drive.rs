@@ -87,29 +87,11 @@ fn what_stands_in_the_line_is_lost_with_the_last_driver() {
 }
 
 #[test]
-fn a_driver_stands_by_unless_it_may_have_been_called() {
-    let stands_by = |other, tasks: u32, closed| {
+fn no_driver_is_called_while_a_single_one_is_at_work() {
+    let called = |single_driver, other| {
         let mut trial = drivers(2, 2);
-        trial.scheduler.worker_table.set(1, other);
-        (0..tasks).for_each(|job| trial.scheduler.queue.push(job));
-        trial.scheduler.phase = if closed { Phase::Closed } else { Phase::Open };
-        let stands_by = trial.scheduler.stand_by(0);
-        assert_eq!(trial.scheduler.worker_table.worker_state(0) == WorkerState::Idle, stands_by);
-        stands_by
-    };
-    assert!(stands_by(WorkerState::Engaged, 1, false), "the other one takes the task");
-    assert!(stands_by(WorkerState::Called, 1, false));
-    assert!(stands_by(WorkerState::Leaving, 0, false), "there is nothing to take");
-    assert!(!stands_by(WorkerState::Leaving, 1, false), "no other driver would");
-    assert!(!stands_by(WorkerState::Engaged, 0, true), "it may have to leave");
-}
-
-#[test]
-fn no_driver_is_called_while_one_is_enough_and_at_work() {
-    let called = |one_drives, other| {
-        let mut trial = drivers(2, 2);
-        trial.scheduler.one_drives = one_drives;
-        assert!(trial.scheduler.stand_by(0));
+        trial.scheduler.single_driver = single_driver;
+        assert_eq!(refill(&mut trial, Has::Waiting).0, Refill::Idle);
         trial.scheduler.worker_table.set(1, other);
         trial.submit(0)
     };

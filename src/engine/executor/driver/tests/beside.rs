@@ -25,7 +25,7 @@ fn driven_and_queued(engine: &Engine<ByHand>) -> (usize, usize) {
 /// What came of looking for the next one.
 /// So many futures that wait are begun with, beside what the driver polls. How many that were.
 fn begin_beside(driver: &Driver<ByHand>, most: usize) -> Option<usize> {
-    let _polls = Polls::cells_of(driver.engine.work().executor(), driver.me);
+    let _polls = Polls::cells_of(&driver.owner, driver.me);
     driver.engine.begin_beside(most, || Cell::new(future(|_| Poll::Pending)))
 }
 
@@ -36,7 +36,7 @@ fn as_many_begin_beside_another_as_there_are_places() {
     assert_eq!((begin_beside(&driver, 40), accepted()), (Some(40), 40));
     assert_eq!(driven_and_queued(&engine), (40, 0));
     while turn(&mut driver) == Turn::Yield {}
-    assert!(driver.run_queue.poll_stats.has_not_moved(&mut 40), "each was polled once");
+    assert_eq!(driver.poll_stats().polls(), 40, "each was polled once");
     assert_eq!((begin_beside(&driver, 99), accepted()), (Some(60), 100));
     assert_eq!((begin_beside(&driver, 1), accepted()), (Some(0), 100));
     engine.resize(|limits| limits.capacity = 200);
@@ -60,7 +60,7 @@ fn only_a_driver_of_the_pool_begins_with_more() {
     let cell = || -> Arc<dyn Runnable> { unreachable!("nobody would poll it") };
     assert_eq!(engine.begin_beside(3, cell), None, "no driver polls here");
     let (_, others) = at_work(9, 1, 0);
-    let _polls = Polls::cells_of(others.engine.work().executor(), others.me);
+    let _polls = Polls::cells_of(&others.owner, others.me);
     assert_eq!(engine.begin_beside(3, cell), None, "one of another pool does");
     assert_eq!(driven_and_queued(&engine), (1, 0));
 }
@@ -79,7 +79,7 @@ fn all_drivers_are_there_when_one_begins_with_more() {
 #[test]
 fn a_cell_knows_what_it_waits_for_on_every_driver() {
     let engine = engine(2, 2);
-    let (mut helper, mut home) = (driver(&engine), driver(&engine));
+    let (mut helper, mut first) = (driver(&engine), driver(&engine));
     let waits: [Arc<Mutex<Vec<Arc<Waits>>>>; 2] = Default::default();
     for waits in &waits {
         let (waits, mut polls) = (Arc::clone(waits), 0);
@@ -97,15 +97,16 @@ fn a_cell_knows_what_it_waits_for_on_every_driver() {
         });
         engine.lock().queue.push(Cell::new(future));
     }
-    assert_eq!(short_turn(&mut home, 2), Turn::Yield);
+    assert_eq!(short_turn(&mut first, 2), Turn::Yield);
     let pool: Arc<dyn Lender> = Arc::clone(&engine) as _;
-    let at_home: Vec<_> = (0..2).map(|index| home.run_queue.waits(index, &pool)).collect();
+    let known: Vec<_> =
+        (0..2).map(|index| first.executor().run_queues()[0].waits(index, &pool)).collect();
     assert_eq!(turn(&mut helper), Turn::Sleep);
-    for (waits, at_home) in waits.iter().zip(&at_home) {
+    for (waits, known) in waits.iter().zip(&known) {
         let waits = waits.lock().unwrap();
         let [first, again, next] = &waits[..] else { panic!("it asked three times") };
-        assert!(Arc::ptr_eq(first, at_home) && Arc::ptr_eq(again, at_home));
-        assert!(!Arc::ptr_eq(next, at_home), "it has forgotten them");
+        assert!(Arc::ptr_eq(first, known) && Arc::ptr_eq(again, known));
+        assert!(!Arc::ptr_eq(next, known), "it has forgotten them");
     }
 }
 

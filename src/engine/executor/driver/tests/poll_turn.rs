@@ -5,9 +5,7 @@ use crate::engine::executor::driver::poll_turn::fits_into;
 
 /// How many polls a driver has told of.
 fn told(driver: &Driver<ByHand>) -> u64 {
-    let mut told = 0;
-    driver.run_queue.poll_stats.has_not_moved(&mut told);
-    told
+    driver.poll_stats().polls()
 }
 
 #[test]
@@ -24,9 +22,9 @@ fn each_poll_is_told_when_a_turn_ends() {
     (driver.stride, driver.times) = (1000, AT_ONCE);
     let mut poll_turn = PollTurn::begin(2);
     poll_turn.strode = 2;
-    assert!(!poll_turn.is_over(&driver.run_queue.poll_stats, Duration::MAX));
+    assert!(!poll_turn.is_over(&driver.poll_stats(), Duration::MAX));
     poll_turn.strode = 4;
-    assert!(!poll_turn.is_over(&driver.run_queue.poll_stats, Duration::MAX));
+    assert!(!poll_turn.is_over(&driver.poll_stats(), Duration::MAX));
     assert_eq!((told(&driver), poll_turn.polls, poll_turn.strode), (14, 6, 0));
 }
 
@@ -64,7 +62,7 @@ fn a_turn_is_longer_for_a_driver_that_drives_alone() {
     let (single, two) = (engine(1, 1), engine(2, 1));
     let (alone, beside) = (driver(&single), driver(&two));
     assert_eq!((alone.time(), beside.time()), (TURN, SHORT_TURN));
-    two.let_one_drive(true);
+    two.set_shared(false);
     assert_eq!(beside.time(), TURN);
 }
 
@@ -77,11 +75,11 @@ fn a_watchdog_comes_when_many_polls_in_a_row_were_short() {
         |engine: &Engine<ByHand>| engine.work().executor().watched.load(Ordering::Relaxed);
     driver.end_poll_turn(&poll_turn(SHORT_POLLS));
     assert!(!watched(&engine), "nothing is known of them");
-    driver.run_queue.poll_stats.note(1, Duration::from_micros(1));
+    driver.poll_stats().note(1, Duration::from_micros(1));
     driver.end_poll_turn(&poll_turn(SHORT_POLLS - 1));
-    (0..2).for_each(|_| driver.run_queue.poll_stats.note(1, Duration::from_secs(1)));
+    (0..2).for_each(|_| driver.poll_stats().note(1, Duration::from_secs(1)));
     driver.end_poll_turn(&poll_turn(1));
-    (0..100).for_each(|_| driver.run_queue.poll_stats.note(1, Duration::from_micros(1)));
+    (0..100).for_each(|_| driver.poll_stats().note(1, Duration::from_micros(1)));
     driver.end_poll_turn(&poll_turn(SHORT_POLLS - 1));
     assert!(!watched(&engine), "long ones were among them");
     assert_eq!(driver.stride, 7, "it goes on so in the next turn");
@@ -93,103 +91,31 @@ fn a_watchdog_comes_when_many_polls_in_a_row_were_short() {
 }
 
 #[test]
-fn a_driver_that_is_woken_by_something_else_tells_so_before_it_steps_back() {
+fn a_spare_driver_that_is_woken_by_something_else_tells_so_before_it_sleeps() {
     let engine = engine(2, 10);
     let (mut first, mut second) = (driver(&engine), driver(&engine));
     push(&engine, usize::MAX);
     assert_eq!(short_turn(&mut first, 1), Turn::Yield);
     assert_eq!(short_turn(&mut second, 1), Turn::Yield);
-    engine.let_one_drive(true);
+    engine.set_shared(false);
     let bell = Arc::new(Bell::default());
     let waker = Waker::from(Arc::clone(&bell));
     let context = Context::from_waker(&waker);
-    assert_eq!(second.turn(&context, || ()), Turn::Yield);
     assert_eq!(second.turn(&context, || ()), Turn::Sleep);
     push(&engine, 1);
-    engine.let_one_drive(false);
+    engine.set_shared(true);
     assert!(bell.rung() > 0, "it is called for a new task");
-}
-
-#[test]
-fn a_driver_looks_around_after_a_while() {
-    let engine = engine(2, 10);
-    let mut driver = driver(&engine);
-    let (then, after) = (driver.looked, |micros| Duration::from_micros(micros));
-    assert_eq!(driver.look_every, LOOK_EVERY);
-    driver.look_around(then + after(999));
-    assert_eq!(driver.looked, then);
-    driver.look_around(then + after(1000));
-    assert_eq!(driver.looked, then + after(1000));
-    driver.look_around(then + after(2001));
-    assert_eq!(driver.looked, then + after(2001));
-}
-
-#[test]
-fn a_driver_helps_those_that_have_not_moved_and_have_something_to_do() {
-    let engine = engine(3, 10);
-    let mut driver = driver(&engine);
-    let executor = Arc::clone(engine.work.executor());
-    let moves = |other: usize| executor.run_queue(other).poll_stats.count_polls(1);
-    driver.look_every = Duration::ZERO;
-    let helps = |driver: &mut Driver<ByHand>| {
-        driver.look_around(now());
-        driver.helps
-    };
-    executor.run_queue(0).push_ready(0);
-    assert!(!helps(&mut driver), "nothing is ready but its own");
-    executor.run_queue(1).push_ready(0);
-    assert!(helps(&mut driver), "the first of them is stuck");
-    moves(1);
-    assert!(!helps(&mut driver), "it goes on");
-    executor.run_queue(2).push_ready(0);
-    assert!(helps(&mut driver), "both of them are stuck");
-    moves(1);
-    assert!(helps(&mut driver), "the second one is stuck");
-    moves(2);
-    assert!(helps(&mut driver), "the first one is stuck");
-    (1..3).for_each(moves);
-    assert!(!helps(&mut driver));
-}
-
-#[test]
-fn a_future_that_ends_leaves_the_run_queue_of_a_driver_that_helps() {
-    let engine = engine(2, 10);
-    let (mut stuck, mut helper) = (driver(&engine), driver(&engine));
-    let its = push(&engine, usize::MAX);
-    assert_eq!(short_turn(&mut stuck, 1), Turn::Yield);
-    let own = push(&engine, 1);
-    helper.helps = true;
-    helper.looked = now() + Duration::from_secs(3600);
-    assert_eq!(short_turn(&mut helper, 3), Turn::Yield);
-    assert_eq!((its.load(Ordering::Relaxed), own.load(Ordering::Relaxed)), (3, 1));
-    assert!(helper.run_queue.take_all().is_empty());
-}
-
-#[test]
-fn a_driver_that_is_called_takes_the_task_unless_one_is_enough() {
-    for one in [false, true] {
-        let engine = engine(2, 10);
-        let (stuck, mut called) = (driver(&engine), driver(&engine));
-        let waker = Waker::from(Arc::new(Bell::default()));
-        assert_eq!(called.turn(&Context::from_waker(&waker), || ()), Turn::Sleep);
-        engine.lock().worker_table.set(stuck.me, WorkerState::Engaged);
-        stuck.run_queue.rise(&waker);
-        engine.let_one_drive(one);
-        let done = push(&engine, 1);
-        assert_eq!(called.turn(&Context::from_waker(&waker), || ()), Turn::Sleep);
-        assert_eq!(done.load(Ordering::Relaxed), usize::from(!one));
-    }
 }
 
 #[test]
 fn a_driver_that_is_called_back_is_up() {
     let engine = engine(1, 1);
     let mut driver = driver(&engine);
-    driver.run_queue.rise(Waker::noop());
+    driver.executor().rise(driver.me, Waker::noop());
     engine.lock().worker_table.set(driver.me, WorkerState::Leaving);
     push(&engine, 1);
     assert!(!driver.leave(), "nobody else takes the task");
-    assert!(engine.work().executor().is_up());
+    assert!(engine.work().executor().run_queues()[0].is_busy());
 }
 
 #[test]
@@ -199,13 +125,13 @@ fn what_is_polled_knows_of_the_last_stride_whether_polls_are_short() {
 
     let engine = engine(1, 10);
     let mut driver = driver(&engine);
-    let (run_queue, seen) = (Arc::clone(&driver.run_queue), Arc::new(Mutex::new(Vec::new())));
+    let (owner, seen) = (Arc::clone(&driver.owner), Arc::new(Mutex::new(Vec::new())));
     let (its, mut polls) = (Arc::clone(&seen), 0);
     let future = future(move |context| {
         polls += 1;
         if polls == 1 {
             // So short that what this driver will find does not make it long.
-            run_queue.poll_stats.note(1, Duration::from_nanos(1));
+            owner.executor.poll_stats[0].note(1, Duration::from_nanos(1));
         }
         its.lock().unwrap().push(polls_are_short());
         if polls == POLLS_PER_REFILL + 1 {
