@@ -17,7 +17,7 @@ use self::poll_turn::PollTurn;
 use crate::engine::context::{Kind, enter};
 use crate::engine::executor::cell::{self, Polled, Runnable};
 use crate::engine::executor::drive::{Has, Refill};
-use crate::engine::executor::polling::{Polls, set_short};
+use crate::engine::executor::polling::{Polls, begin_futures, set_short};
 use crate::engine::executor::run_queue::{Executor, RunQueue};
 use crate::engine::executor::watchdog;
 use crate::engine::scheduler::accounting::{Counts, End};
@@ -286,6 +286,7 @@ impl<W: Drives> Driver<W> {
     fn begin_all(&mut self, epoch: Epoch) {
         // The function of a pool may ask whether it is cancelled before it has made its future.
         set_epoch(epoch);
+        begin_futures();
         let mut jobs = std::mem::take(&mut self.jobs);
         for job in jobs.drain(..) {
             self.begin(job);

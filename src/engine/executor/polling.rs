@@ -8,6 +8,7 @@ use crate::engine::executor::run_queue::Executor;
 use crate::engine::scheduler::lend::Lender;
 use crate::engine::task::current::set_epoch;
 use crate::engine::task::waits::Waits;
+use crate::on_cancel::Owner;
 
 #[cfg(not(loom))]
 thread_local! {
@@ -44,11 +45,20 @@ struct Details {
     away: bool,
     /// Polls are known to be short.
     short: bool,
+    /// No cell is polled: the driver makes futures.
+    begins: bool,
 }
 
 impl Details {
-    const NONE: Self =
-        Details { driver: 0, run_queue: 0, index: 0, awaits: false, away: false, short: false };
+    const NONE: Self = Details {
+        driver: 0,
+        run_queue: 0,
+        index: 0,
+        awaits: false,
+        away: false,
+        short: false,
+        begins: false,
+    };
 }
 
 /// While it lives, the thread polls for a pool. What was there before comes back with its end.
@@ -92,7 +102,7 @@ pub(in crate::engine) fn set_place(header: &Header) {
         DETAILS.with(|details| {
             let before = details.get();
             let (awaits, away) = (home.awaits(), before.driver != run_queue && home.is_for_one());
-            details.set(Details { run_queue, index, awaits, away, ..before });
+            details.set(Details { run_queue, index, awaits, away, begins: false, ..before });
         });
         set_epoch(header.epoch());
         if home.awaits() {
@@ -139,6 +149,20 @@ pub(in crate::engine) fn set_short(short: bool) {
 fn place() -> (usize, u32) {
     let details = DETAILS.with(Cell::get);
     (details.run_queue as usize, details.index)
+}
+
+/// Says that the thread polls no cell until the next [`set_place`]: it makes futures.
+pub(in crate::engine) fn begin_futures() {
+    DETAILS.with(|details| details.set(Details { begins: true, ..details.get() }));
+}
+
+/// Whose functions are those of the cell that the calling thread polls, if its task has no handle.
+pub(in crate::engine) fn owner() -> Owner {
+    if DETAILS.with(Cell::get).begins {
+        return Owner::Unplaced;
+    }
+    let (run_queue, index) = place();
+    Owner::Cell(run_queue, index)
 }
 
 /// What the cell waits for that the calling thread polls, which is a task of this pool.

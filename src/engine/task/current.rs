@@ -7,7 +7,12 @@ use std::sync::Arc;
 
 use crate::engine::context::with_current_pool;
 use crate::engine::{Engine, Work};
-use crate::on_cancel::{Cancels, Epoch, Stoppable};
+#[cfg(any(feature = "tokio", test))]
+use crate::engine::{
+    context::{Kind, inside},
+    executor::polling,
+};
+use crate::on_cancel::{Cancels, Epoch, Owner, Stoppable};
 
 #[cfg(not(loom))]
 thread_local! {
@@ -62,16 +67,30 @@ fn concern_current(cancels: &Cancels) -> bool {
     cancels.epoch() != epoch()
 }
 
-/// Looks at the task that the calling thread runs: the cancels of its pool, the task if it has a handle, and when it
-/// started. `look` calls nothing of a user's.
+/// Looks at the task that the calling thread runs: the cancels of its pool, the task if it has a handle, whose
+/// functions are its, and when it started. `look` calls nothing of a user's.
 pub(crate) fn with_current<R>(
-    look: impl FnOnce(&Arc<Cancels>, Option<&Arc<dyn Stoppable>>, Epoch) -> R,
+    look: impl FnOnce(&Arc<Cancels>, Option<&Arc<dyn Stoppable>>, Owner, Epoch) -> R,
 ) -> Option<R> {
     let looked = CURRENT.try_with(|current| match &*current.borrow() {
-        Some(task) => Some(look(task.cancels(), Some(task), epoch())),
-        None => with_current_pool(|pool| look(pool.cancels(), None, epoch())),
+        Some(task) => {
+            Some(look(task.cancels(), Some(task), Owner::task(Arc::as_ptr(task)), epoch()))
+        }
+        None => {
+            let owner = owner_without_handle();
+            with_current_pool(|pool| look(pool.cancels(), None, owner, epoch()))
+        }
     });
     looked.ok().flatten()
+}
+
+/// Whose functions are those of a task without a handle.
+fn owner_without_handle() -> Owner {
+    #[cfg(any(feature = "tokio", test))]
+    if inside() == Some(Kind::Task) {
+        return polling::owner();
+    }
+    Owner::Unplaced
 }
 
 /// Stands for a task without a handle that its submitter runs.

@@ -27,8 +27,7 @@ use crate::engine::task::current::{as_current, set_epoch};
 use crate::engine::task::queue_entry::QueueEntry;
 use crate::engine::{Engine, Work};
 use crate::error::{JoinError, TaskPanic};
-use crate::on_cancel::Cancels;
-use crate::on_cancel::Stoppable;
+use crate::on_cancel::{Cancels, Owner, Stoppable};
 
 /// A pool's work of which single tasks can be run elsewhere: `P` is what is packed into a task state,
 /// `R` what comes out.
@@ -191,9 +190,9 @@ where
     }
 
     /// Calls what the task, which runs, wants to be called when it is cancelled.
-    fn make_calls(&self) {
+    pub(in crate::engine) fn make_calls(&self) {
         if !self.done.load(Ordering::Relaxed) {
-            self.engine.cancels.call_for(std::ptr::from_ref(self).cast());
+            self.engine.cancels.call_for(Owner::task(std::ptr::from_ref(self)));
         }
     }
 

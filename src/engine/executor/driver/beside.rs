@@ -7,8 +7,21 @@ use crate::engine::Engine;
 use crate::engine::executor::cell::Runnable;
 use crate::engine::executor::polling::driver_of;
 use crate::engine::scheduler::core::Actions;
+use crate::engine::task::current::set_epoch;
+use crate::on_cancel::Epoch;
 
 impl<W: Drives> Engine<W> {
+    /// The future that the calling thread polls starts another task of this pool: it is not concerned if all were
+    /// cancelled before.
+    pub(crate) fn start_task_here(&self) {
+        set_epoch(self.cancels.epoch());
+    }
+
+    /// How often all tasks were cancelled.
+    pub(crate) fn cancel_epoch(&self) -> Epoch {
+        self.cancels.epoch()
+    }
+
     /// The number of the driver that polls on the calling thread, if it is one of this pool's.
     pub(crate) fn driver_here(&self) -> Option<usize> {
         driver_of(self.work.executor())
