@@ -102,8 +102,8 @@ impl<T: Send + 'static, P> Batch<T, P> {
         self.outcomes.take_all()
     }
 
-    /// Blocks until the first task returns, whatever it returns, and cancels the rest. If tasks return a `Result`,
-    /// [`first_success`](Batch::first_success) waits for the first `Ok`.
+    /// Blocks until the first task returns, whatever it returns, and cancels the rest, whose outcomes are still in the
+    /// batch. If tasks return a `Result`, [`first_success`](Batch::first_success) waits for the first `Ok`.
     ///
     /// # Errors
     ///

@@ -11,7 +11,7 @@ where
     T: Send + 'static,
     E: Send + 'static,
 {
-    /// Blocks until the first task returns `Ok`, and cancels the rest.
+    /// Blocks until the first task returns `Ok`, and cancels the rest, whose outcomes are still in the batch.
     ///
     /// # Errors
     ///
