@@ -73,7 +73,8 @@ pub use self::spawner::BatchSpawner;
 /// [`next`](Iterator::next), `join_all`, `first_returned` and the like block the thread. A task that waits in them lends
 /// its place, as in [`JoinHandle::join`](crate::JoinHandle#waiting-inside-a-task). Each has a form with `_async`, for
 /// any executor. If the tasks are futures, to block a thread of a runtime could mean to wait for ever: there, the
-/// last outcome is [`Refused::InRuntime`](crate::Refused::InRuntime), and the batch can still be awaited.
+/// last outcome is [`Refused::InRuntime`](crate::Refused::InRuntime), nothing is cancelled, and the batch can still be
+/// awaited.
 #[doc(alias = "JoinSet")]
 #[doc(alias = "WaitGroup")]
 #[doc(alias = "CompletionService")]

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use self::inbox::Inbox;
 use crate::engine::sync::{Mutex, lock};
 use crate::engine::wait::is_over;
-use crate::engine::{self, Kind, Lent, Release, Suspension};
+use crate::engine::{self, Kind, Lent, Release, Suspension, contain};
 use crate::error::JoinError;
 use crate::handle::JoinHandle;
 
@@ -132,12 +132,11 @@ struct TellEnd {
 }
 
 impl TellEnd {
-    /// Has the end of a task told, now or later.
-    fn watch(ended: &Arc<Ended>, number: usize, task: &impl InFlight) {
-        let teller = Arc::new(TellEnd { ended: Arc::clone(ended), number });
-        if !task.watch(&Waker::from(Arc::clone(&teller))) {
-            teller.wake();
-        }
+    /// Has the end of a task told. If it has ended, returns the waker that tells so, which the caller is to wake.
+    #[must_use]
+    fn watch(ended: &Arc<Ended>, number: usize, task: &impl InFlight) -> Option<Waker> {
+        let teller = Waker::from(Arc::new(TellEnd { ended: Arc::clone(ended), number }));
+        (!task.watch(&teller)).then_some(teller)
     }
 }
 
@@ -210,8 +209,10 @@ impl<T: InFlight> Completions<T> {
         }
         let number = self.next;
         self.next += 1;
-        TellEnd::watch(&self.ended, number, &task);
+        let has_ended = TellEnd::watch(&self.ended, number, &task);
         self.tasks.insert(number, task);
+        // A waker is a user's code. If it panics, the task is there all the same.
+        has_ended.into_iter().for_each(|waker| contain(|| waker.wake()));
         number
     }
 

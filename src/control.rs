@@ -7,6 +7,8 @@ mod limits; // .. and how many tasks and submitters may wait, and how long worke
 mod ends; // waiting, closing, and opening again
 mod stop; // stopping what runs
 mod timer; // .. when its time is over
+#[cfg(all(test, loom))]
+mod models;
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,16 +1,14 @@
 //! `on_cancel`: what is called when a running task is cancelled, by the thread that cancels it.
 
-use std::fmt;
-use std::mem::replace;
-use std::sync::{Arc, Weak};
-use std::task::Waker;
+mod calls; // the functions of a pool's tasks
 
-use crate::engine::sync::atomic::{AtomicU16, Ordering};
-use crate::engine::sync::thread::ThreadId;
-use crate::engine::sync::{Mutex, lock, park, thread};
-use crate::engine::wait::this_thread;
-use crate::engine::wait_list::{Key, WaitList};
-use crate::engine::{contain, is_cancelled, with_current};
+use std::fmt;
+use std::sync::Arc;
+
+use self::calls::{Call, Key};
+use crate::engine::{is_cancelled, with_current};
+
+pub(crate) use self::calls::{Cancels, Epoch, Owner, Stoppable};
 
 /// Has `function` called when the task that the calling thread runs is cancelled, as long as the guard lives: to shut
 /// down the socket that the task reads from, or to kill the process that it waits for.
@@ -21,9 +19,14 @@ use crate::engine::{contain, is_cancelled, with_current};
 /// `shutdown` whose grace is over. That thread waits for it, so it should not take long. If the task was cancelled
 /// before, the function is called here and now. Outside of a task it is never called.
 ///
+/// If several threads cancel the task at once, one of them calls the function, and the others wait for it, too; a
+/// function that itself cancels tasks does not wait for the functions that other threads are in.
+///
 /// A panic in the function is contained: Rust prints it, and the task and the thread that cancels go on.
 ///
-/// A future can call this, too. When it is cancelled, the function is called first, and then the future is dropped.
+/// A future can call this, too. When it is cancelled, the function is called first, and then the future is dropped. If
+/// all tasks are cancelled and the future is polled before the thread that cancels has come to its function, the thread
+/// that is about to drop the future calls it.
 ///
 /// # Examples
 ///
@@ -52,14 +55,9 @@ use crate::engine::{contain, is_cancelled, with_current};
 pub fn on_cancel(function: impl FnOnce() + Send + 'static) -> OnCancel {
     // Outside of a task the function is dropped by this thread, which looks at nothing then.
     let mut function = Some(function);
-    let registered = with_current(|cancels, task, epoch| {
-        let state = match function.take() {
-            Some(function) => State::Waiting(Box::new(function)),
-            None => State::Over,
-        };
-        let task = task.map(Arc::downgrade);
-        let call = Arc::new(Call { task, epoch, state: Mutex::new(state) });
-        let key = lock(&cancels.calls).push(Arc::clone(&call));
+    let registered = with_current(|cancels, task, owner, epoch| {
+        let call = Call::new(function.take().map(|function| Box::new(function) as _), task, epoch);
+        let key = cancels.register(owner, &call);
         Registered { cancels: Arc::clone(cancels), call, key }
     });
     // First the registration, then the look: a thread that cancels later finds the call.
@@ -111,122 +109,10 @@ struct Registered {
     key: Key,
 }
 
-/// A task that can be asked whether it is to stop.
-pub(crate) trait Stoppable: Send + Sync {
-    fn should_stop(&self) -> bool;
-
-    /// Those of its pool.
-    fn cancels(&self) -> &Arc<Cancels>;
-}
-
-/// What a pool knows of cancelled tasks.
-#[derive(Default)]
-pub(crate) struct Cancels {
-    /// How often all tasks were cancelled. It wraps around: a task is misled only if it runs while that happens 65,536
-    /// times.
-    epoch: AtomicU16,
-    calls: Calls,
-}
-
-/// How often all tasks of its pool had been cancelled when a task started.
-pub(crate) type Epoch = u16;
-
-impl Cancels {
-    /// Exact for a task that starts under the pool's lock.
-    #[inline]
-    pub(crate) fn epoch(&self) -> Epoch {
-        self.epoch.load(Ordering::Relaxed)
-    }
-
-    /// Tasks that have started are to stop. Under the pool's lock.
-    pub(crate) fn begin_epoch(&self) {
-        self.epoch.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Calls the functions of a task that is to stop.
-    pub(crate) fn call_for(&self, task: *const ()) {
-        let is_it = |own: &Weak<dyn Stoppable>| std::ptr::eq(own.as_ptr().cast(), task);
-        self.call(|call| call.task.as_ref().is_some_and(is_it));
-    }
-
-    /// Calls the functions of all tasks that have started before this epoch.
-    pub(crate) fn call_all(&self) {
-        let epoch = self.epoch();
-        self.call(|call| call.epoch != epoch);
-    }
-
-    fn call(&self, is_meant: impl Fn(&Call) -> bool) {
-        let meant: Vec<_> =
-            lock(&self.calls).iter().filter(|call| is_meant(call)).cloned().collect();
-        meant.iter().for_each(|call| call.make());
-    }
-}
-
-/// The functions of all tasks of a pool.
-type Calls = Mutex<WaitList<Arc<Call>>>;
-
-/// A function to be called.
-struct Call {
-    /// The task, if it has a handle. While this is here, no other task has its address.
-    task: Option<Weak<dyn Stoppable>>,
-    /// When the task started.
-    epoch: Epoch,
-    state: Mutex<State>,
-}
-
-enum State {
-    Waiting(Box<dyn FnOnce() + Send>),
-    /// The thread that calls it, and who waits for that.
-    Calling(ThreadId, Option<Waker>),
-    Over,
-}
-
-impl Call {
-    /// Calls the function, unless another thread does or has.
-    fn make(&self) {
-        let mut state = lock(&self.state);
-        let function = match replace(&mut *state, State::Over) {
-            State::Waiting(function) => function,
-            other => {
-                *state = other;
-                return;
-            }
-        };
-        *state = State::Calling(thread::current().id(), None);
-        drop(state);
-        contain(function);
-        let state = replace(&mut *lock(&self.state), State::Over);
-        if let State::Calling(_, Some(waker)) = state {
-            waker.wake();
-        }
-    }
-
-    /// Drops the function, or waits until another thread has called it.
-    fn end(&self) {
-        loop {
-            let mut state = lock(&self.state);
-            match &mut *state {
-                State::Calling(thread, waiter) if *thread != thread::current().id() => {
-                    *waiter = Some(this_thread());
-                }
-                State::Calling(..) | State::Over => return,
-                State::Waiting(_) => {
-                    let function = replace(&mut *state, State::Over);
-                    drop(state);
-                    drop(function);
-                    return;
-                }
-            }
-            drop(state);
-            park(None);
-        }
-    }
-}
-
 impl Drop for OnCancel {
     fn drop(&mut self) {
         if let Some(Registered { cancels, call, key }) = self.0.take() {
-            drop(lock(&cancels.calls).remove(key));
+            cancels.remove(key);
             call.end();
         }
     }

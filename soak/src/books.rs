@@ -54,6 +54,8 @@ pub(crate) struct Books {
     pub(crate) halts: AtomicU64,
     /// An item that was refused was tried again, so there are more refusals than tasks.
     pub(crate) retries: AtomicBool,
+    /// Arguments were taken out of a queue: their handles say that they were cancelled before they are dropped.
+    pub(crate) taken: AtomicBool,
     /// Items were pulled: the pool counts seats, and not items.
     pub(crate) seats: AtomicBool,
     faults: Mutex<Vec<String>>,
@@ -149,6 +151,7 @@ impl Books {
             own_items: AtomicU64::new(0),
             halts: AtomicU64::new(0),
             retries: AtomicBool::new(false),
+            taken: AtomicBool::new(false),
             seats: AtomicBool::new(false),
             faults: Mutex::new(Vec::new()),
         })
@@ -222,7 +225,12 @@ impl Books {
             Ok(value) => value == number as u64 && fits(&[State::Completed]),
             Err(JoinError::Cancelled) => {
                 let late = self.halts.load(Ordering::SeqCst) > 0;
+                // What was taken may be about to be dropped.
+                let is_left =
+                    [State::Made, State::Dropped].iter().any(|state| page == *state as u8);
+                let taken = self.taken.load(Ordering::SeqCst) && is_left;
                 fits(&[State::Dropped, State::Halted, State::Unclear])
+                    || taken
                     || late && fits(&[State::Completed, State::Panicked])
             }
             Err(_) => fits(&[State::Panicked]),

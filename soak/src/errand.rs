@@ -2,6 +2,7 @@
 
 use std::panic::resume_unwind;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -111,7 +112,7 @@ impl Errand {
             Kind::Yield => thread::yield_now(),
             Kind::Spin => (0..random.below(2000)).for_each(|_| std::hint::spin_loop()),
             Kind::Nap => thread::park_timeout(random.micros(200)),
-            Kind::Listen => listen(random.micros(500)),
+            Kind::Listen => listen(random.micros(500), self.books()),
             Kind::Nest => {
                 if let Some(host) = &self.host {
                     if host.is_entangled() {
@@ -138,9 +139,22 @@ impl Errand {
     }
 }
 
-fn listen(time: Duration) {
+fn listen(time: Duration, books: &Arc<Books>) {
     let end = Instant::now() + time;
+    let called = Arc::new(AtomicBool::new(false));
+    let calls = Arc::clone(&called);
+    let guard = formic::on_cancel(move || calls.store(true, Ordering::SeqCst));
     while !formic::is_cancelled() && Instant::now() < end {
         thread::yield_now();
+    }
+    // Afterwards nothing of the function runs any more.
+    drop(guard);
+    let was_called = called.load(Ordering::SeqCst);
+    if was_called && !formic::is_cancelled() {
+        books.fault("the function of a task was called that is not cancelled");
+    }
+    thread::yield_now();
+    if !was_called && called.load(Ordering::SeqCst) {
+        books.fault("the function of a task was called after its guard was dropped");
     }
 }

@@ -1,15 +1,17 @@
 //! Waiting for an end without blocking: the plain verbs of pools of futures are futures. The calls of
-//! [`Control`](crate::Control) whose names begin with `blocking_` block the thread, and are refused where they would
-//! block a runtime.
+//! [`Control`] whose names begin with `blocking_` block the thread, and are refused where they would
+//! block a runtime. Each future borrows nothing, and does not keep the pool open.
 
+use std::future::Future;
 use std::time::Duration;
 
 use super::{AsyncFnPool, AsyncPool};
+use crate::control::Control;
 use crate::error::StillRunning;
 
 /// The same for both pools.
 macro_rules! ends {
-    () => {
+    ($($captured:ident),*) => {
         /// Waits until no accepted future is left. The pool stays open.
         ///
         /// # Errors
@@ -29,8 +31,10 @@ macro_rules! ends {
         /// # }
         /// ```
         #[doc(alias = "WaitAll")]
-        pub async fn wait_idle(&self) -> Result<(), StillRunning> {
-            self.wait_idle_async().await
+        pub fn wait_idle(
+            &self,
+        ) -> impl Future<Output = Result<(), StillRunning>> + Send + use<$($captured),*> {
+            self.wait_idle_async()
         }
 
         /// Closes the pool and waits until everything accepted has run, and no driver is left.
@@ -54,8 +58,10 @@ macro_rules! ends {
         /// ```
         #[doc(alias = "Release")]
         #[doc(alias = "shutdown")]
-        pub async fn drain(&self) -> Result<(), StillRunning> {
-            self.drain_async().await
+        pub fn drain(
+            &self,
+        ) -> impl Future<Output = Result<(), StillRunning>> + Send + use<$($captured),*> {
+            self.drain_async()
         }
 
         /// As [`drain`](AsyncPool::drain), for up to `time`. May be called again; the pool stays closed.
@@ -86,10 +92,16 @@ macro_rules! ends {
         /// # }
         /// ```
         #[doc(alias = "ReleaseTimeout")]
-        pub async fn drain_timeout(&self, time: Duration) -> Result<(), StillRunning> {
-            match tokio::time::timeout(time, self.drain_async()).await {
-                Ok(outcome) => outcome,
-                Err(_) => Err(self.still_running()),
+        pub fn drain_timeout(
+            &self,
+            time: Duration,
+        ) -> impl Future<Output = Result<(), StillRunning>> + Send + use<$($captured),*> {
+            let control = Control::clone(self);
+            async move {
+                match tokio::time::timeout(time, control.drain_async()).await {
+                    Ok(outcome) => outcome,
+                    Err(_) => Err(control.still_running()),
+                }
             }
         }
 
@@ -124,8 +136,11 @@ macro_rules! ends {
         /// # }
         /// ```
         #[doc(alias = "ReleaseTimeout")]
-        pub async fn shutdown(&self, grace: Duration) -> Result<(), StillRunning> {
-            self.shutdown_async(grace).await
+        pub fn shutdown(
+            &self,
+            grace: Duration,
+        ) -> impl Future<Output = Result<(), StillRunning>> + Send + use<$($captured),*> {
+            self.shutdown_async(grace)
         }
     };
 }
@@ -135,5 +150,5 @@ impl AsyncPool {
 }
 
 impl<T: Send + 'static, R: Send + 'static> AsyncFnPool<T, R> {
-    ends!();
+    ends!(T, R);
 }

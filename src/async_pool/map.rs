@@ -1,7 +1,7 @@
 //! `for_each`, `map` and their `try_` forms: a source of items through an `AsyncPool`, which pulls them.
 
 use std::fmt;
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::panic::Location;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,10 +11,11 @@ use futures_core::Stream;
 use futures_core::stream::FusedStream;
 
 use super::AsyncPool;
-use super::pull::{Pull, Sink};
+use super::pull::Pull;
 use super::results::{AllOrError, FailuresOnly, ResultBuffer};
-use super::source::{PollItems, Source};
-use crate::error::{ForEachError, JoinError, Refused, TaskError};
+use super::run_pull::run;
+use super::source::Source;
+use crate::error::{ForEachError, JoinError, TaskError};
 use crate::map::Unordered;
 
 impl AsyncPool {
@@ -219,50 +220,6 @@ impl AsyncPool {
             }
         };
         AsyncMap { buffer, run: Run::Going(Box::pin(run)) }
-    }
-}
-
-/// Has the pool pull until there are no more items; is ready when the last puller is gone. Dropped, it
-/// stops them.
-async fn run<S, F, Fut, K>(pool: AsyncPool, pull: Arc<Pull<S, F, K>>) -> Result<(), Refused>
-where
-    S: PollItems,
-    F: Fn(S::Item) -> Fut + Send + Sync + 'static,
-    Fut: Future<Output = K::Result> + Send + 'static,
-    K: Sink,
-{
-    let stop = StopOnDrop(|| pull.stop());
-    let is_inside = pool.engine().is_inside();
-    if !is_inside {
-        pool.engine().enter(pull.job()).await.map_err(|(_job, refused)| refused)?;
-    }
-    let mut own = None;
-    poll_fn(|context| {
-        loop {
-            // A task of the pool must not wait for a place, so it has a puller of its own. It is not needed
-            // while another one waits for items, and is again when that one has given its place up.
-            if is_inside && own.is_none() && pull.needs_puller() {
-                own = Some(Box::pin(pull.own_puller()));
-            }
-            if own.as_mut().is_some_and(|puller| puller.as_mut().poll(context).is_ready()) {
-                own = None;
-            }
-            let end = pull.poll_end(context);
-            if end.is_ready() || !is_inside || own.is_some() || !pull.needs_puller() {
-                return end;
-            }
-        }
-    })
-    .await;
-    drop(stop);
-    Ok(())
-}
-
-struct StopOnDrop<F: Fn()>(F);
-
-impl<F: Fn()> Drop for StopOnDrop<F> {
-    fn drop(&mut self) {
-        (self.0)();
     }
 }
 

@@ -16,6 +16,7 @@ mod pull; // .. are pulled
 mod ramp_up; // .. by more and more at a time
 mod results; // .. whose results go somewhere
 mod map; // .. and come out again
+mod run_pull; // .. until there are no more
 mod ends; // waiting for the end, in the words of `Control`
 mod take; // arguments whose call has not started
 

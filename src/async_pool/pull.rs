@@ -19,7 +19,9 @@ use self::puller::{InThePool, Own, Puller};
 use super::futures::{Futures, Job};
 use super::ramp_up::RampUp;
 use super::source::PollItems;
-use crate::engine::{Cell, CloseListener, CloseSubscription, Drives, Engine, Runnable};
+use crate::engine::{
+    Cell, CloseListener, CloseSubscription, Drives, Engine, Runnable, forget_waits,
+};
 use crate::error::{JoinError, Refused, TaskPanic};
 
 /// Where results go.
@@ -222,6 +224,13 @@ where
             // Its first puller was discarded.
             false => JoinError::Refused(Refused::Discarded),
         })
+    }
+
+    /// An item of a puller has ended. The next one is a task of its own, which waits for none of the handles that were
+    /// polled, and is not concerned if all tasks were cancelled before.
+    fn end_item(&self) {
+        forget_waits();
+        self.engine.start_task_here();
     }
 
     /// Starts more pullers, if there are places for them.

@@ -11,7 +11,12 @@ impl<T: Send + 'static, P> Batch<T, P> {
     /// Blocks until all tasks have ended. Their outcomes in the order of spawning, without those that have been
     /// given out before. A task that panicked or was cancelled has its error there.
     ///
-    /// Waits until every [`spawner`](Batch::spawner) has been dropped, too.
+    /// Waits until every [`spawner`](Batch::spawner) has been dropped, too. The batch is empty afterwards.
+    ///
+    /// # Errors
+    ///
+    /// Where the thread must not block ([see above](Batch#blocking)), the only outcome is that error, and the batch
+    /// has all it had: `join_all_async` gives it.
     ///
     /// # Examples
     ///
@@ -27,11 +32,12 @@ impl<T: Send + 'static, P> Batch<T, P> {
     /// ```
     #[doc(alias = "Results")]
     #[doc(alias = "WaitAll")]
-    pub fn join_all(mut self) -> Vec<Result<T, JoinError>> {
-        let waited = self.outcomes.wait_all(None);
-        let mut outcomes = self.outcomes.take_all();
-        outcomes.extend(waited.err().map(|refused| Err(JoinError::Refused(refused))));
-        outcomes
+    #[must_use = "the outcomes are given out once"]
+    pub fn join_all(&mut self) -> Vec<Result<T, JoinError>> {
+        match self.outcomes.wait_all(None) {
+            Ok(_) => self.outcomes.take_all(),
+            Err(refused) => vec![Err(JoinError::Refused(refused))],
+        }
     }
 
     /// As [`join_all`](Batch::join_all), for up to `time`. `None` if the time is over: then the batch has all outcomes
@@ -96,12 +102,15 @@ impl<T: Send + 'static, P> Batch<T, P> {
         self.outcomes.take_all()
     }
 
-    /// Blocks until the first task returns, whatever it returns, and cancels the rest. If tasks return a `Result`,
-    /// [`first_success`](Batch::first_success) waits for the first `Ok`.
+    /// Blocks until the first task returns, whatever it returns, and cancels the rest, whose outcomes are still in the
+    /// batch. If tasks return a `Result`, [`first_success`](Batch::first_success) waits for the first `Ok`.
     ///
     /// # Errors
     ///
     /// The errors of all tasks, in order of completion, if none returned.
+    ///
+    /// Where the thread must not block ([see above](Batch#blocking)), the only error is
+    /// [`Refused::InRuntime`](crate::Refused::InRuntime): nothing is cancelled, and the batch has all it had.
     ///
     /// # Examples
     ///
@@ -116,7 +125,8 @@ impl<T: Send + 'static, P> Batch<T, P> {
     #[doc(alias = "invokeAny")]
     #[doc(alias = "first_ok")]
     #[doc(alias = "select_all")]
-    pub fn first_returned(mut self) -> Result<T, Vec<JoinError>> {
+    pub fn first_returned(&mut self) -> Result<T, Vec<JoinError>> {
+        self.outcomes.check_wait().map_err(|refused| vec![JoinError::Refused(refused)])?;
         let mut errors = Vec::new();
         for outcome in self.by_ref() {
             match outcome {
@@ -161,7 +171,7 @@ impl<T: Send + 'static, P> Batch<T, P> {
     }
 
     /// The value that was waited for. The rest is cancelled.
-    pub(super) fn win<V>(mut self, value: V) -> V {
+    pub(super) fn win<V>(&mut self, value: V) -> V {
         self.outcomes.stop();
         value
     }

@@ -76,6 +76,23 @@ impl<T> Outcomes<T> {
         self.pop_ready().or_else(|| self.tasks.take_ended())
     }
 
+    /// An error if the calling thread must not block for the outcomes that are left. None is lost.
+    pub(super) fn check_wait(&mut self) -> Result<(), Refused> {
+        self.collect_ended();
+        if self.tasks.is_at_end() || (self.may_block)() { Ok(()) } else { Err(Refused::InRuntime) }
+    }
+
+    /// The number of the task that is spawned next.
+    pub(super) fn next_number(&self) -> usize {
+        self.tasks.next_number()
+    }
+
+    fn collect_ended(&mut self) {
+        while let Some(outcome) = self.tasks.take_ended() {
+            self.ready.push_back(Exclusive::new(outcome));
+        }
+    }
+
     /// Blocks until there is an outcome. Where it must not, the last one is an error.
     pub(super) fn next(&mut self) -> Option<Numbered<T>> {
         if let Some(outcome) = self.take_ready() {
@@ -99,9 +116,7 @@ impl<T> Outcomes<T> {
     /// Blocks until all outcomes are there. False if the time is over.
     pub(super) fn wait_all(&mut self, deadline: Option<Instant>) -> Result<bool, Refused> {
         loop {
-            while let Some(outcome) = self.tasks.take_ended() {
-                self.ready.push_back(Exclusive::new(outcome));
-            }
+            self.collect_ended();
             if self.tasks.is_at_end() {
                 return Ok(true);
             }

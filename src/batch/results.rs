@@ -11,11 +11,14 @@ where
     T: Send + 'static,
     E: Send + 'static,
 {
-    /// Blocks until the first task returns `Ok`, and cancels the rest.
+    /// Blocks until the first task returns `Ok`, and cancels the rest, whose outcomes are still in the batch.
     ///
     /// # Errors
     ///
     /// What became of each task, in order of completion, if none returned `Ok`.
+    ///
+    /// Where the thread must not block ([see above](Batch#blocking)), the only error is a `Refused` with
+    /// [`Refused::InRuntime`](crate::Refused::InRuntime): nothing is cancelled, and the batch has all it had.
     ///
     /// # Examples
     ///
@@ -37,7 +40,8 @@ where
     #[doc(alias = "invokeAny")]
     #[doc(alias = "select_ok")]
     #[doc(alias = "first_ok")]
-    pub fn first_success(mut self) -> Result<T, Vec<BatchError<E>>> {
+    pub fn first_success(&mut self) -> Result<T, Vec<BatchError<E>>> {
+        self.check_wait().map_err(|refused| vec![refused])?;
         let mut errors = Vec::new();
         while let Some((index, outcome)) = self.outcomes.next() {
             match BatchError::check(index, outcome) {
@@ -91,6 +95,9 @@ where
     /// The failure of the task that was spawned first, with its index. Tasks that were cancelled because of another
     /// failure do not count.
     ///
+    /// Where the thread must not block ([see above](Batch#blocking)), a `Refused` with
+    /// [`Refused::InRuntime`](crate::Refused::InRuntime): nothing is cancelled, and the batch has all it had.
+    ///
     /// # Examples
     ///
     /// ```
@@ -108,7 +115,8 @@ where
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias = "errgroup")]
-    pub fn try_join_all(mut self) -> Result<Vec<T>, BatchError<E>> {
+    pub fn try_join_all(&mut self) -> Result<Vec<T>, BatchError<E>> {
+        self.check_wait()?;
         let mut collected = Collected::new();
         while let Some(outcome) = self.outcomes.next() {
             if collected.note(outcome).is_err() {
@@ -150,6 +158,13 @@ where
             }
         }
         collected.finish()
+    }
+
+    /// An error if the calling thread must not block for the outcomes that are left.
+    fn check_wait(&mut self) -> Result<(), BatchError<E>> {
+        let index = self.outcomes.next_number();
+        let refused = |reason| BatchError::Refused { index, reason };
+        self.outcomes.check_wait().map_err(refused)
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use super::{Ended, InFlight, TellEnd};
+use crate::engine::contain;
 use crate::engine::sync::{Mutex, lock};
 use crate::error::Refused;
 
@@ -84,11 +85,12 @@ impl<T: InFlight> Inbox<T> {
         match &mut state.reader {
             Reader::Reads(waker) => {
                 let waker = waker.take();
-                // Under the lock: when the reader hears of the end, it finds the task in the inbox.
-                TellEnd::watch(ended, number, &task);
+                // Under the lock, which calls nothing: when the reader hears of the end, it finds the task in the inbox.
+                let has_ended = TellEnd::watch(ended, number, &task);
                 state.tasks.push_back((number, task));
                 drop(state);
-                waker.into_iter().for_each(Waker::wake);
+                // A waker is a user's code. If it panics, the task is in the inbox all the same.
+                has_ended.into_iter().chain(waker).for_each(|waker| contain(|| waker.wake()));
             }
             Reader::Gone(rest) => {
                 let rest = *rest;
@@ -142,6 +144,6 @@ impl<T> Drop for Producer<T> {
         state.producers -= 1;
         let waker = if state.producers == 0 { state.waker.take() } else { None };
         drop(state);
-        waker.into_iter().for_each(Waker::wake);
+        waker.into_iter().for_each(|waker| contain(|| waker.wake()));
     }
 }

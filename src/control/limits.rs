@@ -94,7 +94,7 @@ impl Control {
     /// ```
     pub fn set_minimum(&self, workers: usize) -> Result<(), BuildError> {
         self.check_minimum(workers)?;
-        Ok(self.steer().set_minimum(workers)?)
+        self.steer().set_minimum(workers)
     }
 
     pub(crate) fn check_minimum(&self, minimum: usize) -> Result<(), BuildError> {
@@ -103,11 +103,7 @@ impl Control {
             let problem = format!("a pool of futures has no minimum, and {minimum} was asked for");
             return Err(BuildError::of("workers", problem));
         }
-        if minimum > capacity {
-            let problem = format!("the minimum {minimum} is above the capacity {capacity}");
-            return Err(BuildError::of("workers", problem));
-        }
-        Ok(())
+        check_minimum(minimum, capacity)
     }
 
     /// Changes how long an idle worker stays, as [`Builder::keep_alive`](crate::Builder::keep_alive) sets it; `None` keeps
@@ -153,4 +149,13 @@ impl Control {
     fn runs_futures(&self) -> bool {
         self.engine.worker_kind() != WorkerKind::Threads
     }
+}
+
+/// Whether a pool of this capacity can have this minimum.
+pub(super) fn check_minimum(minimum: usize, capacity: usize) -> Result<(), BuildError> {
+    if minimum > capacity {
+        let problem = format!("the minimum {minimum} is above the capacity {capacity}");
+        return Err(BuildError::of("workers", problem));
+    }
+    Ok(())
 }

@@ -30,25 +30,12 @@ impl Control {
     #[doc(alias = "SetSize")]
     #[doc(alias = "set_num_threads")]
     pub fn resize(&self, workers: usize) -> Result<(), ResizeError> {
-        self.check_capacity(workers)?;
-        self.steer().resize(workers);
-        Ok(())
+        self.steer().resize(workers)
     }
 
     /// Whether the pool can be given this capacity.
     pub(crate) fn check_capacity(&self, workers: usize) -> Result<(), ResizeError> {
-        let minimum = self.engine.minimum();
-        if workers == 0 {
-            return Err(ResizeError::NoWorkers);
-        }
-        if workers < minimum {
-            return Err(ResizeError::BelowMinimum { workers, minimum });
-        }
-        let limit = self.engine.most();
-        if workers > limit {
-            return Err(ResizeError::TooManyWorkers { workers, limit });
-        }
-        Ok(())
+        check_capacity(workers, self.engine.minimum(), self.engine.most())
     }
 
     /// Starts workers until there are `workers` of them, so that the tasks to come find them. They retire
@@ -78,4 +65,22 @@ impl Control {
         }
         self.start_workers(workers).map_err(PrestartError::from)
     }
+}
+
+/// Whether a pool with this minimum can be given this capacity.
+pub(super) fn check_capacity(
+    workers: usize,
+    minimum: usize,
+    limit: usize,
+) -> Result<(), ResizeError> {
+    if workers == 0 {
+        return Err(ResizeError::NoWorkers);
+    }
+    if workers < minimum {
+        return Err(ResizeError::BelowMinimum { workers, minimum });
+    }
+    if workers > limit {
+        return Err(ResizeError::TooManyWorkers { workers, limit });
+    }
+    Ok(())
 }

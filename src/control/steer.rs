@@ -5,8 +5,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::Cancelled;
+use super::limits::check_minimum;
+use super::size::check_capacity;
 use crate::engine::{Ended, Engine, NoStart, Work, WorkerKind};
-use crate::error::{ReopenError, StillRunning};
+use crate::error::{BuildError, ReopenError, ResizeError, StillRunning};
 use crate::stats::Stats;
 
 /// An engine, whatever its workers do.
@@ -22,10 +24,10 @@ pub(super) trait Steer: Send + Sync {
     fn worker_kind(&self) -> WorkerKind;
     fn grows_by_load(&self) -> bool;
     fn is_preallocated(&self) -> bool;
-    fn resize(self: Arc<Self>, workers: usize);
+    fn resize(self: Arc<Self>, workers: usize) -> Result<(), ResizeError>;
     fn set_queue(self: Arc<Self>, tasks: usize);
     fn set_waiters(&self, submitters: usize);
-    fn set_minimum(self: Arc<Self>, workers: usize) -> Result<(), NoStart>;
+    fn set_minimum(self: Arc<Self>, workers: usize) -> Result<(), BuildError>;
     fn set_keep_alive(self: Arc<Self>, time: Option<Duration>);
     fn prestart(self: Arc<Self>, workers: usize) -> Result<(), NoStart>;
     fn close(self: Arc<Self>);
@@ -89,8 +91,12 @@ impl<W: Work> Steer for Engine<W> {
         Engine::settings(self).preallocate
     }
 
-    fn resize(self: Arc<Self>, workers: usize) {
-        Engine::resize(&self, |limits| limits.capacity = workers);
+    fn resize(self: Arc<Self>, workers: usize) -> Result<(), ResizeError> {
+        Engine::try_resize(&self, |limits| {
+            check_capacity(workers, limits.minimum, W::MOST)?;
+            limits.capacity = workers;
+            Ok(())
+        })
     }
 
     fn set_queue(self: Arc<Self>, tasks: usize) {
@@ -101,8 +107,11 @@ impl<W: Work> Steer for Engine<W> {
         Engine::set_waiters(self, submitters);
     }
 
-    fn set_minimum(self: Arc<Self>, workers: usize) -> Result<(), NoStart> {
-        Engine::set_minimum(&self, workers)
+    fn set_minimum(self: Arc<Self>, workers: usize) -> Result<(), BuildError> {
+        Engine::set_minimum(&self, workers, |capacity| {
+            check_minimum(workers, capacity.min(W::MOST))
+        })?;
+        Ok(Engine::prestart(&self, workers)?)
     }
 
     fn set_keep_alive(self: Arc<Self>, time: Option<Duration>) {

@@ -42,7 +42,9 @@ pub struct Cancelled {
     pub queued: usize,
     /// Futures that ran. Each is dropped where it stands, unless the poll that is under way is its last.
     pub futures: usize,
-    /// Closures that ran. Each was asked to stop, and counts as completed when it returns.
+    /// Closures that ran. Each was asked to stop, and counts as completed when it returns. A closure that its submitter
+    /// runs itself ([`WhenFull::CallerRuns`](crate::WhenFull::CallerRuns)) is asked, too, and is not in this number: it
+    /// has no place in the pool.
     pub asked: usize,
 }
 
@@ -82,6 +84,9 @@ impl Control {
     ///   `Cancelled`, too.
     /// - A closure that runs is asked to stop: [`formic::is_cancelled`](crate::is_cancelled) is true in it, whether it was
     ///   submitted or spawned. A thread cannot be stopped, so a closure that does not ask runs on.
+    ///
+    /// A `map` or `for_each` goes on: its items that are queued or run are concerned as other tasks are, and items that it
+    /// pulls later run.
     ///
     /// A [`Permit`](crate::Permit) that is out stays valid. May be called from anywhere, also from a task of the pool, which
     /// is then asked to stop itself. Wait with `wait_idle` until all have ended.

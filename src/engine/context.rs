@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::engine::actions::{Actions, Release};
 use crate::engine::waits::Waits;
-use crate::on_cancel::{Epoch, Stoppable};
+use crate::on_cancel::{Epoch, Owner, Stoppable};
 
 #[cfg(not(loom))]
 thread_local! {
@@ -40,7 +40,7 @@ pub(crate) trait Lender: Release + Stoppable {
 struct Frame {
     pool: Arc<dyn Lender>,
     /// Of a thread that polls many futures.
-    find_waits: Option<FindWaits>,
+    polls: Option<Polls>,
     /// What the task waits for, if it is a thread's and has polled a handle.
     waits: Option<Arc<Waits>>,
 }
@@ -54,8 +54,14 @@ pub(crate) enum Kind {
     Task,
 }
 
-/// Finds what the future waits for that the calling thread polls for this pool.
-pub(crate) type FindWaits = fn(&Arc<dyn Lender>) -> Option<Arc<Waits>>;
+/// What a driver knows of the future that the calling thread polls.
+#[derive(Clone, Copy)]
+pub(crate) struct Polls {
+    /// What it waits for, as a task of this pool.
+    pub(crate) waits: fn(&Arc<dyn Lender>) -> Option<Arc<Waits>>,
+    /// Whose functions are its, if its task has no handle.
+    pub(crate) owner: fn() -> Owner,
+}
 
 fn with_innermost<R>(look: impl FnOnce(&mut Frame) -> R) -> Option<R> {
     FRAMES.try_with(|frames| frames.borrow_mut().last_mut().map(look)).ok().flatten()
@@ -63,7 +69,7 @@ fn with_innermost<R>(look: impl FnOnce(&mut Frame) -> R) -> Option<R> {
 
 /// What the calling thread runs for whatever pool, if it does.
 pub(crate) fn inside() -> Option<Kind> {
-    with_innermost(|frame| if frame.find_waits.is_some() { Kind::Task } else { Kind::Thread })
+    with_innermost(|frame| if frame.polls.is_some() { Kind::Task } else { Kind::Thread })
 }
 
 /// The pool whose task the calling thread runs.
@@ -111,14 +117,20 @@ pub(crate) fn set_epoch(epoch: Epoch) -> Epoch {
 
 /// What the task that the calling thread runs waits for.
 pub(crate) fn current_waits() -> Option<Arc<Waits>> {
-    if let Some(find) = with_innermost(|frame| frame.find_waits)? {
-        return find(&current_pool()?);
+    if let Some(polls) = with_innermost(|frame| frame.polls)? {
+        return (polls.waits)(&current_pool()?);
     }
     POLLED.with(|polled| polled.set(true));
     with_innermost(|frame| {
         let waits = frame.waits.get_or_insert_with(|| Waits::new(Arc::clone(&frame.pool)));
         Arc::clone(waits)
     })
+}
+
+/// Whose functions are those of the task that the calling thread runs, if that has no handle.
+pub(crate) fn owner_without_handle() -> Owner {
+    let polls = with_innermost(|frame| frame.polls).flatten();
+    polls.map_or(Owner::Unplaced, |polls| (polls.owner)())
 }
 
 /// A task of a worker has ended. Handles that it has polled may be elsewhere by now, and are not the next one's.
@@ -144,9 +156,9 @@ pub(crate) fn resume_on_thread() {
 
 /// Notes that the calling thread runs tasks of this pool, until the guard is dropped. In the destructor
 /// of a thread-local, where that cannot be noted any more, this does nothing.
-pub(crate) fn enter(pool: Arc<dyn Lender>, find_waits: Option<FindWaits>) -> Inside {
+pub(crate) fn enter(pool: Arc<dyn Lender>, polls: Option<Polls>) -> Inside {
     let _ = FRAMES.try_with(|frames| {
-        frames.borrow_mut().push(Frame { pool, find_waits, waits: None });
+        frames.borrow_mut().push(Frame { pool, polls, waits: None });
     });
     Inside(epoch())
 }

@@ -21,7 +21,7 @@ use crate::engine::NoStart;
 /// let left = pool.drain_timeout(Duration::from_millis(5)).unwrap_err();
 /// assert_eq!((left.running(), left.queued(), left.permits()), (0, 0, 1));
 /// assert!(!left.is_from_inside());
-/// assert_eq!(left.to_string(), "0 tasks run, 0 are queued, 1 permit is held");
+/// assert_eq!(left.to_string(), "0 tasks run, 0 are queued, 1 permit is held, 1 worker is alive");
 /// drop(permit);
 /// pool.drain()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -32,6 +32,7 @@ pub struct StillRunning {
     pub(crate) running: usize,
     pub(crate) queued: usize,
     pub(crate) permits: usize,
+    pub(crate) workers: usize,
     pub(crate) cause: Cause,
 }
 
@@ -109,6 +110,29 @@ impl StillRunning {
         self.permits
     }
 
+    /// Workers that were alive, whether they ran a task or not. If nothing else is left, a worker is in something that is
+    /// no task: in `init`, in `ready`, in the drop of its state, or in
+    /// [`on_worker_stop`](crate::Builder::on_worker_stop). A pool of futures has a worker for each future that runs.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let (open, door) = std::sync::mpsc::channel::<()>();
+    /// let door = std::sync::Mutex::new(door);
+    /// let pool = formic::Pool::builder().on_worker_stop(move |_| _ = door.lock().unwrap().recv()).build()?;
+    /// pool.submit(|| ())?;
+    /// pool.wait_idle()?;
+    /// let left = pool.drain_timeout(Duration::from_millis(5)).unwrap_err();
+    /// assert_eq!((left.running(), left.queued(), left.permits(), left.workers()), (0, 0, 0, 1));
+    /// # drop(open);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn workers(&self) -> usize {
+        self.workers
+    }
+
     /// Whether the call was refused because a task of the same pool made it.
     ///
     /// # Examples
@@ -160,11 +184,13 @@ impl fmt::Display for StillRunning {
                 write!(f, "the wait would block a thread of an async runtime, unlike `{verb}`: ")?;
             }
         }
-        let StillRunning { running, queued, permits, .. } = *self;
+        let StillRunning { running, queued, permits, workers, .. } = *self;
         let tasks = plural(running, "task runs", "tasks run");
         let wait = plural(queued, "is", "are");
         let held = plural(permits, "permit is", "permits are");
-        write!(f, "{running} {tasks}, {queued} {wait} queued, {permits} {held} held")
+        let alive = plural(workers, "worker is", "workers are");
+        write!(f, "{running} {tasks}, {queued} {wait} queued, {permits} {held} held, ")?;
+        write!(f, "{workers} {alive} alive")
     }
 }
 
@@ -245,14 +271,14 @@ mod tests {
     use super::*;
 
     fn told(running: usize, queued: usize, permits: usize, cause: Cause) -> String {
-        StillRunning { running, queued, permits, cause }.to_string()
+        StillRunning { running, queued, permits, workers: permits, cause }.to_string()
     }
 
     #[test]
     fn what_is_left_is_counted_in_words_that_agree() {
-        let one_each = "1 task runs, 1 is queued, 1 permit is held";
+        let one_each = "1 task runs, 1 is queued, 1 permit is held, 1 worker is alive";
         assert_eq!(told(1, 1, 1, Cause::TimeOver), one_each);
-        let several = "0 tasks run, 2 are queued, 3 permits are held";
+        let several = "0 tasks run, 2 are queued, 3 permits are held, 3 workers are alive";
         assert_eq!(told(0, 2, 3, Cause::TimeOver), several);
     }
 

@@ -32,7 +32,8 @@ pub enum ForEachError {
         /// The first of the panics.
         first: TaskPanic,
     },
-    /// Items were dropped without having run to their end, by [`discard`](crate::Control::discard).
+    /// Items were dropped without having run to their end, by [`discard`](crate::Control::discard) or
+    /// [`cancel_all`](crate::Control::cancel_all).
     Cancelled {
         /// How many items were dropped.
         items: u64,
@@ -126,7 +127,8 @@ pub enum TaskError<E> {
         /// The panic.
         panic: TaskPanic,
     },
-    /// The item was dropped before its end, by [`discard`](crate::Control::discard).
+    /// The item was dropped before its end, by [`discard`](crate::Control::discard) or
+    /// [`cancel_all`](crate::Control::cancel_all).
     Cancelled {
         /// The index of the item in the input.
         index: usize,
@@ -219,6 +221,9 @@ impl<E: fmt::Display> fmt::Display for TaskError<E> {
             TaskError::Failed { index, error } => write!(f, "item {index} failed: {error}"),
             TaskError::Panicked { index, panic } => write!(f, "item {index} panicked: {panic}"),
             TaskError::Cancelled { index } => write!(f, "item {index} was cancelled"),
+            TaskError::Refused { reason: Refused::InRuntime, .. } => f.write_str(
+                "the wait would block a thread of an async runtime, unlike the verbs that end in `_async`",
+            ),
             TaskError::Refused { index, reason } => write!(f, "item {index} was refused: {reason}"),
         }
     }

@@ -23,8 +23,8 @@ use super::{Refused, TaskPanic};
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum JoinError {
-    /// It was dropped: by its handle, by [`discard`](crate::Control::discard), or with its pool. A
-    /// closure is dropped only before it was started, a future also while it runs.
+    /// It was dropped: by its handle, by [`discard`](crate::Control::discard) or
+    /// [`cancel_all`](crate::Control::cancel_all), or with its pool. A closure is dropped only before it was started, a future also while it runs.
     Cancelled,
     /// It panicked.
     Panicked(TaskPanic),

@@ -1,6 +1,9 @@
 //! What is done with all shards together: their figures, their size and their ends. `wait` and `wait_async`
 //! have the waits that differ between threads and futures.
 
+use std::future::Future;
+use std::time::Instant;
+
 use super::{Multi, Shard};
 use crate::control::Control;
 use crate::engine::Ended;
@@ -126,18 +129,11 @@ impl<P: Shard> Multi<P> {
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn wait_idle_async(&self) -> Result<(), ShardErrors<StillRunning>> {
-        self.check_outside(Ended::Tasks)?;
-        loop {
-            let mut errors = Vec::new();
-            for (number, shard) in self.shards().iter().enumerate() {
-                errors.extend(shard.wait_idle_async().await.err().map(|error| (number, error)));
-            }
-            ShardErrors::check(errors)?;
-            if self.is_idle() {
-                return Ok(());
-            }
-        }
+    pub fn wait_idle_async(
+        &self,
+    ) -> impl Future<Output = Result<(), ShardErrors<StillRunning>>> + Send + use<P> {
+        let controls = self.controls();
+        async move { controls.wait_idle().await }
     }
 
     /// Refuses new tasks from now on, in every shard. Does not wait; what was accepted still runs.
@@ -178,14 +174,11 @@ impl<P: Shard> Multi<P> {
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn drain_async(&self) -> Result<(), ShardErrors<StillRunning>> {
-        self.check_outside(Ended::Workers)?;
-        self.close();
-        let mut errors = Vec::new();
-        for (number, shard) in self.shards().iter().enumerate() {
-            errors.extend(shard.drain_async().await.err().map(|error| (number, error)));
-        }
-        ShardErrors::check(errors)
+    pub fn drain_async(
+        &self,
+    ) -> impl Future<Output = Result<(), ShardErrors<StillRunning>>> + Send + use<P> {
+        let controls = self.controls();
+        async move { controls.drain().await }
     }
 
     /// Drops every task of any shard that has not been started, and says how many.
@@ -256,17 +249,74 @@ impl<P: Shard> Multi<P> {
         self.each(|shard| shard.check_outside(what))
     }
 
-    /// Whether there was an instant at which no shard had a task.
-    ///
-    /// The shards are read one after another, so a task could move before the eye: out of a shard that
-    /// is read later, into one that was read before. That shard would have accepted it. So each is
-    /// read twice, and if none has accepted anything in between, all were idle between the rounds.
+    /// See [`is_idle`].
     pub(super) fn is_idle(&self) -> bool {
-        let round = || -> Option<Vec<u64>> {
-            let accepted =
-                |stats: Stats| (stats.queued + stats.busy == 0).then_some(stats.accepted);
-            self.shards().iter().map(|shard| accepted(shard.stats())).collect()
-        };
-        round().is_some_and(|first| round() == Some(first))
+        is_idle(|| self.shards().iter().map(|shard| shard.stats()))
     }
+
+    /// For a future that waits for the shards and does not keep them open.
+    pub(super) fn controls(&self) -> Controls {
+        Controls(self.shards().iter().map(|shard| Control::clone(shard)).collect())
+    }
+}
+
+/// The controls of all shards.
+pub(super) struct Controls(Vec<Control>);
+
+impl Controls {
+    /// Does something with every shard, and collects what went wrong.
+    pub(super) fn each<E>(
+        &self,
+        mut act: impl FnMut(&Control) -> Result<(), E>,
+    ) -> Result<(), ShardErrors<E>> {
+        let numbered = self.0.iter().enumerate();
+        let errors = numbered.filter_map(|(number, shard)| Some((number, act(shard).err()?)));
+        ShardErrors::check(errors.collect())
+    }
+
+    pub(super) async fn wait_idle(&self) -> Result<(), ShardErrors<StillRunning>> {
+        self.each(|shard| shard.check_outside(Ended::Tasks))?;
+        loop {
+            let mut errors = Vec::new();
+            for (number, shard) in self.0.iter().enumerate() {
+                errors.extend(shard.wait_idle_async().await.err().map(|error| (number, error)));
+            }
+            ShardErrors::check(errors)?;
+            if is_idle(|| self.0.iter().map(Control::stats)) {
+                return Ok(());
+            }
+        }
+    }
+
+    pub(super) async fn drain(&self) -> Result<(), ShardErrors<StillRunning>> {
+        self.each(|shard| shard.check_outside(Ended::Workers))?;
+        self.0.iter().for_each(Control::close);
+        let mut errors = Vec::new();
+        for (number, shard) in self.0.iter().enumerate() {
+            errors.extend(shard.drain_async().await.err().map(|error| (number, error)));
+        }
+        ShardErrors::check(errors)
+    }
+
+    /// Which shards of a closed `Multi` have not ended.
+    pub(super) fn check_end(&self) -> Result<(), ShardErrors<StillRunning>> {
+        self.each(|shard| shard.drain_until(Some(Instant::now())))
+    }
+
+    pub(super) fn cancel_all(&self) {
+        self.0.iter().for_each(|shard| _ = shard.cancel_all());
+    }
+}
+
+/// Whether there was an instant at which no shard had a task.
+///
+/// The shards are read one after another, so a task could move before the eye: out of a shard that
+/// is read later, into one that was read before. That shard would have accepted it. So each is
+/// read twice, and if none has accepted anything in between, all were idle between the rounds.
+fn is_idle<I: Iterator<Item = Stats>>(shards: impl Fn() -> I) -> bool {
+    let round = || -> Option<Vec<u64>> {
+        let accepted = |stats: Stats| (stats.queued + stats.busy == 0).then_some(stats.accepted);
+        shards().map(accepted).collect()
+    };
+    round().is_some_and(|first| round() == Some(first))
 }

@@ -1,5 +1,6 @@
 //! Stopping what runs in all shards.
 
+use std::future::Future;
 use std::ops::Add;
 use std::time::Duration;
 
@@ -97,23 +98,29 @@ impl<P: Shard> Multi<P> {
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn shutdown_async(&self, grace: Duration) -> Result<(), ShardErrors<StillRunning>> {
-        self.check_outside(Ended::Workers)?;
-        if let Some(ended) = within(grace, self.drain_async()).await {
-            return ended;
-        }
-        self.cancel_all();
-        match within(LAST_WAIT, self.drain_async()).await {
-            Some(ended) => ended,
-            // No time is left, so this waits for nothing and says which shards have not ended.
-            None => self.drain_until(deadline(Duration::ZERO)),
+    pub fn shutdown_async(
+        &self,
+        grace: Duration,
+    ) -> impl Future<Output = Result<(), ShardErrors<StillRunning>>> + Send + use<P> {
+        let controls = self.controls();
+        async move {
+            controls.each(|shard| shard.check_outside(Ended::Workers))?;
+            if let Some(ended) = within(grace, controls.drain()).await {
+                return ended;
+            }
+            controls.cancel_all();
+            match within(LAST_WAIT, controls.drain()).await {
+                Some(ended) => ended,
+                // No time is left, so this waits for nothing and says which shards have not ended.
+                None => controls.check_end(),
+            }
         }
     }
 }
 
 /// The same for both kinds of shards.
 macro_rules! take_queued {
-    ($pool:ident) => {
+    ($pool:ident, $example:literal) => {
         impl<T: Send + 'static, R: Send + 'static> Multi<$pool<T, R>> {
             /// Takes the arguments whose call has not started out of the queues of all shards, one shard after another, as
             #[doc = concat!("[`", stringify!($pool), "::take_queued`](crate::", stringify!($pool), "::take_queued) does.")]
@@ -121,16 +128,7 @@ macro_rules! take_queued {
             ///
             /// # Examples
             ///
-            /// ```
-            /// use formic::{Balance, FnPool, Multi};
-            ///
-            /// let multi = Multi::new(2, Balance::RoundRobin, || FnPool::new(1, |_: u32| ()));
-            /// (0..100).try_for_each(|n| multi.submit(n))?;
-            /// let left = multi.take_queued();
-            /// multi.drain()?;
-            /// assert_eq!(multi.stats().completed + left.len() as u64, 100);
-            /// # Ok::<(), Box<dyn std::error::Error>>(())
-            /// ```
+            #[doc = $example]
             #[must_use = "the arguments are gone from the pools"]
             #[doc(alias = "shutdownNow")]
             pub fn take_queued(&self) -> Vec<T> {
@@ -140,6 +138,35 @@ macro_rules! take_queued {
     };
 }
 
-take_queued!(FnPool);
+take_queued!(
+    FnPool,
+    "```
+use formic::{Balance, FnPool, Multi};
+
+let multi = Multi::new(2, Balance::RoundRobin, || FnPool::new(1, |_: u32| ()));
+(0..100).try_for_each(|n| multi.submit(n))?;
+let left = multi.take_queued();
+multi.drain()?;
+assert_eq!(multi.stats().completed + left.len() as u64, 100);
+# Ok::<(), Box<dyn std::error::Error>>(())
+```"
+);
 #[cfg(feature = "tokio")]
-take_queued!(AsyncFnPool);
+take_queued!(
+    AsyncFnPool,
+    "```
+use formic::{AsyncFnPool, Balance, Multi};
+
+# #[tokio::main]
+# async fn main() -> Result<(), Box<dyn std::error::Error>> {
+let multi = Multi::new(2, Balance::RoundRobin, || AsyncFnPool::new(1, |_: u32| async {}));
+for n in 0..100 {
+    multi.submit(n).await?;
+}
+let left = multi.take_queued();
+multi.drain().await?;
+assert_eq!(multi.stats().completed + left.len() as u64, 100);
+# Ok(())
+# }
+```"
+);

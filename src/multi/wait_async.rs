@@ -1,6 +1,7 @@
 //! Waiting for the end of all shards without blocking: these calls of a `Multi` of futures are awaited.
 
-use std::time::{Duration, Instant};
+use std::future::Future;
+use std::time::Duration;
 
 use super::Multi;
 use crate::async_pool::{AsyncFnPool, AsyncPool};
@@ -8,7 +9,7 @@ use crate::error::{ShardErrors, StillRunning};
 
 /// The same for both kinds of shards.
 macro_rules! waits {
-    () => {
+    ($($captured:ident),*) => {
         /// Waits until no accepted future is left in any shard. There was one instant at which that was so,
         /// also if futures submit to other shards. While futures keep coming it may take long to find one.
         ///
@@ -32,8 +33,10 @@ macro_rules! waits {
         /// # }
         /// ```
         #[doc(alias = "WaitAll")]
-        pub async fn wait_idle(&self) -> Result<(), ShardErrors<StillRunning>> {
-            self.wait_idle_async().await
+        pub fn wait_idle(
+            &self,
+        ) -> impl Future<Output = Result<(), ShardErrors<StillRunning>>> + Send + use<$($captured),*> {
+            self.wait_idle_async()
         }
 
         /// Closes every shard, and waits until everything accepted has run and no driver is left. The shards
@@ -62,8 +65,10 @@ macro_rules! waits {
         /// # }
         /// ```
         #[doc(alias = "Release")]
-        pub async fn drain(&self) -> Result<(), ShardErrors<StillRunning>> {
-            self.drain_async().await
+        pub fn drain(
+            &self,
+        ) -> impl Future<Output = Result<(), ShardErrors<StillRunning>>> + Send + use<$($captured),*> {
+            self.drain_async()
         }
 
         /// As `drain`, for up to `time`, which is one for all shards. May be called again; the shards stay
@@ -98,11 +103,17 @@ macro_rules! waits {
         /// ```
         #[doc(alias = "ReleaseTimeout")]
         #[doc(alias = "ReleaseContext")]
-        pub async fn drain_timeout(&self, time: Duration) -> Result<(), ShardErrors<StillRunning>> {
-            match tokio::time::timeout(time, self.drain_async()).await {
-                Ok(outcome) => outcome,
-                // No time is left, so this waits for nothing and says which shards have not ended.
-                Err(_) => self.drain_until(Some(Instant::now())),
+        pub fn drain_timeout(
+            &self,
+            time: Duration,
+        ) -> impl Future<Output = Result<(), ShardErrors<StillRunning>>> + Send + use<$($captured),*> {
+            let controls = self.controls();
+            async move {
+                match tokio::time::timeout(time, controls.drain()).await {
+                    Ok(outcome) => outcome,
+                    // No time is left, so this waits for nothing and says which shards have not ended.
+                    Err(_) => controls.check_end(),
+                }
             }
         }
 
@@ -133,8 +144,11 @@ macro_rules! waits {
         /// # Ok(())
         /// # }
         /// ```
-        pub async fn shutdown(&self, grace: Duration) -> Result<(), ShardErrors<StillRunning>> {
-            self.shutdown_async(grace).await
+        pub fn shutdown(
+            &self,
+            grace: Duration,
+        ) -> impl Future<Output = Result<(), ShardErrors<StillRunning>>> + Send + use<$($captured),*> {
+            self.shutdown_async(grace)
         }
     };
 }
@@ -144,5 +158,5 @@ impl Multi<AsyncPool> {
 }
 
 impl<T: Send + 'static, R: Send + 'static> Multi<AsyncFnPool<T, R>> {
-    waits!();
+    waits!(T, R);
 }

@@ -6,13 +6,44 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-use super::{Semaphore, SemaphorePermit};
+use super::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use crate::engine::wait::{Verdict, WaitMode, Waiter, park_until};
 use crate::error::AcquireError;
 
 type Outcome<'a> = Result<SemaphorePermit<'a>, AcquireError>;
 
 impl Semaphore {
+    /// As [`acquire_async`](Semaphore::acquire_async), and the permit is [owned](OwnedSemaphorePermit): neither the future
+    /// nor the permit borrows the semaphore, so both can move into a task.
+    ///
+    /// # Errors
+    ///
+    /// As [`acquire`](Semaphore::acquire).
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropped while it waits, the future gives its place back, and what it had been granted goes to the next.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let requests = formic::Semaphore::new(10);
+    /// let permit = tokio::spawn(requests.acquire_owned_async(3)).await??;
+    /// assert_eq!((permit.weight(), requests.available()), (3, 7));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[doc(alias = "acquire_owned")]
+    pub fn acquire_owned_async(
+        &self,
+        weight: usize,
+    ) -> impl Future<Output = Result<OwnedSemaphorePermit, AcquireError>> + Send + use<> {
+        let semaphore = self.clone();
+        async move { Ok(semaphore.acquire_async(weight).await?.into_owned()) }
+    }
+
     /// Blocks the calling thread until it has a permit, or its time is over.
     pub(super) fn acquire_until(&self, weight: usize, deadline: Option<Instant>) -> Outcome<'_> {
         match self.try_acquire(weight) {

@@ -50,7 +50,7 @@ macro_rules! waits {
             Box::pin(async move { block_on(self.drain_async()).is_ok() })
         }
         fn shutdown(&self, grace: Duration) -> Soon<'_, bool> {
-            Box::pin(async move { block_on(self.shutdown_async(grace)).is_ok() })
+            Box::pin(async move { self.shutdown(grace).await.is_ok() })
         }
         const THREADS: bool = false;
     };

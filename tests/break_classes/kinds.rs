@@ -97,6 +97,9 @@ pub(crate) trait Kind: Clone + Send + Sync + 'static {
     fn set_waiters(&self, submitters: usize);
     /// False if something is left, or if it was called from inside.
     fn shutdown(&self, grace: Duration) -> Soon<'_, bool>;
+    /// The same as a call that blocks, and as a future whatever its tasks are.
+    fn blocking_shutdown(&self, grace: Duration) -> bool;
+    fn shutdown_async(&self, grace: Duration) -> Soon<'static, bool>;
     fn reopen(&self);
 
     /// Submits so many tasks that wait at `hold`, to each pool it is made of.
@@ -138,6 +141,13 @@ macro_rules! controls {
         }
         fn set_waiters(&self, submitters: usize) {
             formic::Control::set_waiters(self, submitters);
+        }
+        fn blocking_shutdown(&self, grace: std::time::Duration) -> bool {
+            formic::Control::blocking_shutdown(self, grace).is_ok()
+        }
+        fn shutdown_async(&self, grace: std::time::Duration) -> Soon<'static, bool> {
+            let ended = formic::Control::shutdown_async(self, grace);
+            Box::pin(async move { ended.await.is_ok() })
         }
         fn reopen(&self) {
             formic::Control::reopen(self).expect("it has come to its end");
@@ -204,6 +214,13 @@ macro_rules! multi_controls {
         }
         fn set_waiters(&self, submitters: usize) {
             self.set_waiters(submitters);
+        }
+        fn blocking_shutdown(&self, grace: std::time::Duration) -> bool {
+            self.blocking_shutdown(grace).is_ok()
+        }
+        fn shutdown_async(&self, grace: std::time::Duration) -> Soon<'static, bool> {
+            let ended = self.shutdown_async(grace);
+            Box::pin(async move { ended.await.is_ok() })
         }
         fn reopen(&self) {
             self.reopen().expect("all shards have come to their end");

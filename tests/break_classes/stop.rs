@@ -174,6 +174,27 @@ fn shutdown_stops_what_runs<K: Kind>() {
 }
 on_every_pool!(shutdown_stops_what_runs);
 
+/// `shutdown` as a call that blocks and as a future, whatever the tasks are. The future closes the pool when it is first
+/// polled, and does not keep it.
+fn shutdown_blocks_or_is_awaited<K: Kind>() {
+    for awaited in [false, true] {
+        let pool = K::build(&Plan::new(2, 16));
+        keep_busy(&pool, 2);
+        let handle = block_on(pool.spawn(Box::pin(async { panic!("it was queued") }))).unwrap();
+        if awaited {
+            let ended = pool.shutdown_async(Duration::from_millis(1));
+            block_on(pool.submit(endless::<K>())).expect("it has not been polled");
+            assert!(block_on(ended));
+        } else {
+            assert!(pool.blocking_shutdown(Duration::from_millis(1)));
+        }
+        assert!(matches!(handle.join(), Err(JoinError::Cancelled)));
+        let stats = pool.stats();
+        assert_eq!((stats.workers, stats.busy, stats.queued), (0, 0, 0), "{stats:?}");
+    }
+}
+on_every_pool!(shutdown_blocks_or_is_awaited);
+
 /// What ends within the grace is not asked to stop.
 fn shutdown_lets_what_was_accepted_run<K: Kind>() {
     let (pool, ran) = (K::build(&Plan::new(2, 64)), Arc::new(AtomicUsize::new(0)));

@@ -1,6 +1,6 @@
 //! Batches of futures: filled by one task and read by another, on every kind of pool of futures.
 
-use crate::common::on_tokio::{Stop, on_both, small, watch};
+use crate::common::on_tokio::{Stop, drained, on_both, small, watch};
 use crate::common::poll_once;
 use formic::{AsyncFnPool, AsyncPool, Balance, BatchError, JoinError, Multi, Refused};
 use futures_util::StreamExt;
@@ -238,5 +238,38 @@ fn a_thread_outside_of_a_runtime_may_block() {
             batch.try_spawn(act((None, number))).unwrap();
         }
         assert_eq!(batch.map(Result::unwrap).sum::<usize>(), 4950);
+    });
+}
+
+/// On a thread of a runtime, what would block for a batch is refused before it cancels anything, and the batch has all it
+/// had.
+#[test]
+fn what_decides_a_batch_is_refused_in_a_runtime_and_loses_nothing() {
+    on_both(|| async {
+        let (pool, stop) = (small(2, 4), Stop::new());
+        let mut batch = pool.batch();
+        let fails = batch.spawn(async { Err("no such mirror") }).await.unwrap();
+        let waits = stop.task();
+        let waits = batch.spawn(async move {
+            waits.await;
+            Ok(7)
+        });
+        assert_eq!((fails, waits.await.unwrap()), (0, 1));
+        let error = batch.try_join_all().unwrap_err();
+        assert!(
+            matches!(error, BatchError::Refused { reason: Refused::InRuntime, .. }),
+            "{error:?}"
+        );
+        assert!(error.to_string().ends_with("unlike the verbs that end in `_async`"), "{error}");
+        let errors = batch.first_success().unwrap_err();
+        assert!(matches!(errors[..], [BatchError::Refused { reason: Refused::InRuntime, .. }]));
+        let errors = batch.first_returned().unwrap_err();
+        assert!(matches!(errors[..], [JoinError::Refused(Refused::InRuntime)]));
+        let all = batch.join_all();
+        assert!(matches!(all[..], [Err(JoinError::Refused(Refused::InRuntime))]));
+        stop.open();
+        let all: Vec<_> = batch.join_all_async().await.into_iter().map(Result::unwrap).collect();
+        assert_eq!(all, [Err("no such mirror"), Ok(7)]);
+        assert_eq!(drained(&pool).await.cancelled, 0);
     });
 }

@@ -5,6 +5,8 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+#[cfg(feature = "tokio")]
+mod calls;
 mod ends;
 #[cfg(feature = "tokio")]
 mod futures;

@@ -34,11 +34,22 @@ const POOLS: usize = 4;
 const MULTIS: usize = 8;
 
 /// What makes or builds something, or answers no question about tasks.
-const NO_VERBS: [&str; 4] = ["new", "try_new", "with_state", "builder"];
+const NO_VERBS: [&str; 6] = ["new", "try_new", "with_state", "builder", "from_stream", "counts"];
 
 /// Why a cell is empty: which verbs, on which columns, and the reason. The first that fits counts. A verb that ends
 /// in `*` stands for all that begin so, and one that begins with `*` for all that end so.
 const REASONS: &[(&[&str], &[&str], &str)] = &[
+    (&["global"], &["*"], "it is a function of the crate"),
+    (
+        &["is_cancelled", "on_cancel", "renew_state"],
+        &["*"],
+        "it is a function of the crate, for the task that calls it",
+    ),
+    (
+        &["next"],
+        &["Batch"],
+        "a batch has no shards; as an iterator it has a `next` that gives the next outcome",
+    ),
     (
         &["drain", "drain_timeout", "wait_idle"],
         &["Control"],
@@ -59,20 +70,22 @@ const REASONS: &[(&[&str], &[&str], &str)] = &[
     (&["*"], &["Permit"], "a permit is one place for one task, and never waits"),
     (&["into_owned"], &["*"], "it is about a permit: `admit`"),
     (&["balance", "next", "shard", "shards"], &["*"], "it is about several shards"),
-    (&["global"], &["*"], "it is a function of the crate"),
     (
         &["take_queued"],
         &["*"],
         "a closure or a future that was accepted has no argument to give back: `discard`",
     ),
     (&["spawn_async"], &["*Async*"], "the plain verb is a future"),
-    (&["spawn_async"], &["*"], "`admit_async().await?.spawn(..)`"),
     (&["blocking_submit", "blocking_admit"], &["*"], "the plain verb blocks"),
-    (&["*_unless"], &["*"], "a future is called off by dropping it"),
     (
-        &["call", "call_timeout"],
-        &["Multi<FnPool>", "Multi<AsyncFnPool>"],
-        "one shard has it: `multi.next()`; or `call_async`, `call_within`",
+        &["*_unless"],
+        &["*"],
+        "the plain verb is a future, which is called off by dropping it; what blocks for a place of such a pool is not called off, and ends at the latest when the pool is closed",
+    ),
+    (
+        &["layer", "service"],
+        &["*"],
+        "a service calls a function: it needs an `FnPool` or an `AsyncFnPool`",
     ),
     (
         &["call*", "try_call*"],
@@ -149,9 +162,9 @@ impl Reader {
         let text = line.trim_start();
         if let Some(name) = line.strip_prefix("macro_rules! ") {
             (self.within, self.of) = (Some(name.trim_end_matches(" {").to_owned()), None);
-        } else if line.starts_with('}') {
+        } else if line.starts_with(['}', ')']) {
             (self.within, self.used, self.of) = (None, None, None);
-        } else if let Some(name) = line.strip_suffix("! {") {
+        } else if let Some(name) = line.strip_suffix("! {").or(line.strip_suffix("!(")) {
             self.used = Some(name.to_owned());
         } else if let (Some(name), Some(rest)) = (self.used.clone(), text.strip_prefix("impl ")) {
             let rest = rest
@@ -159,9 +172,13 @@ impl Reader {
                 .and_then(|rest| rest.split_once("] "))
                 .map_or(rest, |of| of.1);
             self.apply(&name, rest.split(';').next().unwrap_or_default());
-        } else if let Some(name) = text.strip_suffix("!();") {
-            let of = self.of.clone().unwrap_or_default();
+            self.used = None;
+        } else if let Some((name, arguments)) = call(text) {
+            // Within an impl block the macro makes methods of its type, and elsewhere an impl block of what it is given.
+            let of = self.of.clone().unwrap_or_else(|| first(arguments).to_owned());
             self.apply(name, &of);
+        } else if let Some(name) = self.used.take() {
+            self.apply(&name, first(text));
         } else if line.starts_with("impl") || text.starts_with("impl<") && text.ends_with('{') {
             self.of = header(text);
         } else if let Some(name) = method(text) {
@@ -192,6 +209,18 @@ impl Reader {
     }
 }
 
+/// The name and the arguments of a macro that one line uses as an item: `name!(..);`.
+fn call(text: &str) -> Option<(&str, &str)> {
+    let (name, arguments) = text.strip_suffix(");")?.split_once("!(")?;
+    let is_name = name.chars().all(|letter| letter == '_' || letter.is_ascii_lowercase());
+    is_name.then_some((name, arguments))
+}
+
+/// The first argument of a macro.
+fn first(arguments: &str) -> &str {
+    arguments.split(',').next().unwrap_or_default().trim()
+}
+
 /// The type of an impl block, without its parameters. None if it is the impl of a trait.
 fn header(line: &str) -> Option<String> {
     let line = line.strip_prefix("impl")?.trim_end_matches('{').trim();
@@ -202,6 +231,14 @@ fn header(line: &str) -> Option<String> {
     })?;
     let of = if line.starts_with('<') { &line[end + 1..] } else { line };
     (!of.contains(" for ")).then(|| of.trim().to_owned())
+}
+
+/// The functions that the crate exports, in one line of `lib.rs` or in several.
+fn exported(source: &str) -> BTreeSet<String> {
+    let uses = source.split("pub use ").skip(1).filter_map(|rest| rest.split(';').next());
+    let names =
+        uses.flat_map(|item| item.split(|letter: char| !letter.is_alphanumeric() && letter != '_'));
+    names.filter(|name| name.starts_with(char::is_lowercase)).map(str::to_owned).collect()
 }
 
 /// The name of a public method.
@@ -224,9 +261,6 @@ fn read(folder: &Path, all: &mut Methods) {
         let source = fs::read_to_string(&path).expect("a source is text");
         let mut reader = Reader::default();
         source.lines().for_each(|line| reader.line(line));
-        if !path.ends_with("global.rs") {
-            reader.methods.remove("formic::");
-        }
         for (of, methods) in reader.methods {
             all.entry(column(&of)).or_default().extend(methods);
         }
@@ -246,6 +280,10 @@ fn column(of: &str) -> String {
 fn verbs() -> Vec<BTreeSet<String>> {
     let mut all = Methods::new();
     read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut all);
+    let library = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lib.rs");
+    let exported = exported(&fs::read_to_string(library).expect("the library is there"));
+    let functions = all.get_mut("formic::").expect("there are functions");
+    functions.retain(|name| exported.contains(name) && !NO_VERBS.contains(&name.as_str()));
     for permit in ["FnPermit", "AsyncPermit", "AsyncFnPermit"] {
         assert_eq!(all["Permit"], all[permit], "every permit has the same verbs");
     }
@@ -324,8 +362,71 @@ fn the_sources_are_read_right() {
         ("Batch", "try_join_all"),
         ("Scope", "map"),
         ("Permit", "into_owned"),
+        ("Multi<FnPool>", "take_queued"),
+        ("Multi<AsyncFnPool>", "take_queued"),
+        ("Multi<AsyncFnPool>", "drain_timeout"),
+        ("AsyncFnPool", "wait_idle"),
+        ("formic::", "on_cancel"),
+        ("formic::", "is_cancelled"),
+        ("formic::", "renew_state"),
     ] {
         assert!(has(column, verb), "{column}::{verb}");
     }
     assert!(!has("Multi<Pool>", "scope") && !has("Pool", "blocking_submit"));
+}
+
+/// Each form in which a source uses a macro.
+#[test]
+fn a_macro_is_applied_in_each_form() {
+    let source = "\
+macro_rules! verbs {
+    ($pool:ident, $text:literal) => {
+        impl<T: Send> Multi<$pool<T>> {
+            pub fn verb(&self) {}
+        }
+    };
+}
+
+macro_rules! ends {
+    ($($captured:ident),*) => {
+        pub fn end(&self) {}
+    };
+}
+
+verbs!(First, \"one line\");
+verbs!(
+    Second,
+    \"several lines\"
+);
+verbs! {
+    impl Third;
+}
+
+impl Fourth {
+    ends!();
+}
+
+impl<T> Fifth<T> {
+    ends!(T);
+    pub async fn other(&self) {}
+}
+";
+    let mut reader = Reader::default();
+    source.lines().for_each(|line| reader.line(line));
+    let found: Vec<_> = reader
+        .methods
+        .iter()
+        .flat_map(|(of, methods)| methods.iter().map(move |method| format!("{of} {method}")))
+        .collect();
+    let expected = [
+        "Fifth<T> end",
+        "Fifth<T> other",
+        "Fourth end",
+        "Multi<First<T>> verb",
+        "Multi<Second<T>> verb",
+        "Multi<Third<T>> verb",
+    ];
+    assert_eq!(found, expected);
+    let library = "pub use a::{Type, one};\npub use b::{\n    two, Other,\n};\n";
+    assert_eq!(exported(library).into_iter().collect::<Vec<_>>(), ["a", "b", "one", "two"]);
 }

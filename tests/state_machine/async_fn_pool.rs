@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use formic::{AsyncFnPool, Control};
+use formic::{AsyncFnPermit, AsyncFnPool, Control};
 
 use crate::executors::{EXECUTORS, on_executor};
 use crate::flag::BoxFuture;
-use crate::kind::{Kind, Reply, called, settings, spawned, submitted};
+use crate::kind::{Kind, Place, Reply, called, settings, spawned, submitted};
 use crate::model::{By, Plan, Runs, Traits, Verb};
 use crate::pool::over;
 use crate::runner::check;
@@ -25,10 +25,12 @@ impl Kind for AsyncFnPool<Task, Report> {
         ways: &[
             (By::Try, Verb::Submit),
             (By::Try, Verb::Spawn),
+            (By::Try, Verb::Admit),
             (By::Thread, Verb::Submit),
             (By::Future, Verb::Submit),
             (By::Future, Verb::Spawn),
             (By::Future, Verb::Call),
+            (By::Future, Verb::Admit),
             (By::Future, Verb::WaitIdle),
             (By::Future, Verb::Drain),
         ],
@@ -62,6 +64,29 @@ impl Kind for AsyncFnPool<Task, Report> {
             Verb::Call => Box::pin(async move { called(pool.call(task).await) }),
             _ => Box::pin(async move { submitted(pool.submit(task).await) }),
         }
+    }
+
+    fn admit(&self, wait: bool, place: Place) -> BoxFuture<Reply> {
+        let pool = self.clone();
+        Box::pin(async move {
+            let permit = if wait {
+                pool.admit().await
+            } else {
+                pool.try_admit().map(AsyncFnPermit::into_owned)
+            };
+            let permit = match permit {
+                Ok(permit) => permit,
+                Err(reason) => return Reply::Refused(reason, None),
+            };
+            match place.occupied().await {
+                Some((Verb::Spawn, task)) => Reply::Entered(Some(permit.spawn(task))),
+                Some((_, task)) => {
+                    permit.submit(task);
+                    Reply::Entered(None)
+                }
+                None => unreachable!("the test keeps the sender as long as the future"),
+            }
+        })
     }
 
     fn wait_idle(&self) -> BoxFuture<Reply> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use formic::{AsyncPool, Control};
+use formic::{AsyncPermit, AsyncPool, Control};
 
 use crate::executors::{EXECUTORS, on_executor};
 use crate::flag::BoxFuture;
@@ -82,7 +82,8 @@ impl Kind for AsyncPool {
 
 /// Holds a place, and puts a task into it. The place is given back when the future is dropped.
 async fn admitted(pool: &AsyncPool, wait: bool, place: Place) -> Reply {
-    let permit = if wait { pool.admit().await } else { pool.try_admit() };
+    let permit =
+        if wait { pool.admit().await } else { pool.try_admit().map(AsyncPermit::into_owned) };
     let permit = match permit {
         Ok(permit) => permit,
         Err(reason) => return Reply::Refused(reason, None),

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use formic::{Control, FnPool};
+use formic::{Control, FnPermit, FnPool};
 
 use crate::common::block_on;
 use crate::flag::BoxFuture;
-use crate::kind::{Kind, Reply, called, spawned, submitted, thread_settings};
+use crate::kind::{Kind, Place, Reply, called, spawned, submitted, thread_settings};
 use crate::model::{By, Plan, Runs, Traits, Variant, Verb};
 use crate::pool::over;
 use crate::runner::check;
@@ -31,10 +31,12 @@ impl Kind for FnPool<Task, Report> {
         ways: &[
             (By::Try, Verb::Submit),
             (By::Try, Verb::Spawn),
+            (By::Try, Verb::Admit),
             (By::Thread, Verb::Submit),
             (By::Thread, Verb::Spawn),
             (By::Thread, Verb::Call),
             (By::Future, Verb::Call),
+            (By::Future, Verb::Admit),
             (By::Future, Verb::WaitIdle),
             (By::Future, Verb::Drain),
         ],
@@ -72,6 +74,29 @@ impl Kind for FnPool<Task, Report> {
     fn future(&self, _: Verb, task: Task) -> BoxFuture<Reply> {
         let pool = self.clone();
         Box::pin(async move { called(pool.call_async(task).await) })
+    }
+
+    fn admit(&self, wait: bool, place: Place) -> BoxFuture<Reply> {
+        let pool = self.clone();
+        Box::pin(async move {
+            let permit = if wait {
+                pool.admit_async().await
+            } else {
+                pool.try_admit().map(FnPermit::into_owned)
+            };
+            let permit = match permit {
+                Ok(permit) => permit,
+                Err(reason) => return Reply::Refused(reason, None),
+            };
+            match place.occupied().await {
+                Some((Verb::Spawn, task)) => Reply::Entered(Some(permit.spawn(task))),
+                Some((_, task)) => {
+                    permit.submit(task);
+                    Reply::Entered(None)
+                }
+                None => unreachable!("the test keeps the sender as long as the future"),
+            }
+        })
     }
 
     fn wait_idle(&self) -> BoxFuture<Reply> {

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use formic::{
-    Builder, CallError, Control, JoinError, JoinHandle, OnThreads, Refused, ReopenError, Stats,
-    StillRunning, SubmitError,
+    Builder, CallError, Cancelled, Control, JoinError, JoinHandle, OnThreads, Refused, ReopenError,
+    Stats, StillRunning, SubmitError,
 };
 use tokio::sync::oneshot;
 
@@ -90,6 +90,18 @@ pub(crate) trait Kind: Clone + Send + Sync + 'static {
 
     fn discard(&self) -> usize {
         self.controls()[0].discard()
+    }
+
+    fn cancel_all(&self) -> Cancelled {
+        self.controls()[0].cancel_all()
+    }
+
+    fn set_queue(&self, tasks: usize) {
+        self.controls()[0].set_queue(tasks).expect("the bound is allowed");
+    }
+
+    fn set_waiters(&self, submitters: usize) {
+        self.controls()[0].set_waiters(submitters);
     }
 
     /// Drains, and blocks the thread.

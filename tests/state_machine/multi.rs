@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use formic::{Balance, Control, Multi, Pool, Stats};
+use formic::{Balance, Cancelled, Control, Multi, Permit, Pool, Stats};
 
 use crate::flag::BoxFuture;
 use crate::kind::{Kind, Place, Reply, left, reopening, spawned, submitted};
 use crate::model::shard::Left;
 use crate::model::{By, Plan, Reopening, Runs, Traits, Variant, Verb};
-use crate::pool::{admitted, closure, silent};
+use crate::pool::{closure, put, silent};
 use crate::runner::check;
 use crate::system::Test;
 use crate::task::{Log, Task};
@@ -66,7 +66,14 @@ impl Kind for Multi<Pool> {
 
     fn admit(&self, wait: bool, place: Place) -> BoxFuture<Reply> {
         let multi = self.clone();
-        Box::pin(async move { admitted(multi.next(), wait, place).await })
+        Box::pin(async move {
+            let permit = if wait {
+                multi.admit_async().await
+            } else {
+                multi.try_admit().map(Permit::into_owned)
+            };
+            put(permit, place).await
+        })
     }
 
     fn total(&self) -> (Stats, bool) {
@@ -83,6 +90,18 @@ impl Kind for Multi<Pool> {
 
     fn discard(&self) -> usize {
         Multi::discard(self)
+    }
+
+    fn cancel_all(&self) -> Cancelled {
+        Multi::cancel_all(self)
+    }
+
+    fn set_queue(&self, tasks: usize) {
+        Multi::set_queue(self, tasks).expect("the bound is allowed");
+    }
+
+    fn set_waiters(&self, submitters: usize) {
+        Multi::set_waiters(self, submitters);
     }
 
     fn drain_here(&self) {

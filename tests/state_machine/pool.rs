@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use formic::{Control, Pool};
+use formic::{Control, OwnedPermit, Permit, Pool, Refused};
 
 use crate::common::block_on;
 use crate::flag::BoxFuture;
@@ -68,7 +68,14 @@ impl Kind for Pool {
 
     fn admit(&self, wait: bool, place: Place) -> BoxFuture<Reply> {
         let pool = self.clone();
-        Box::pin(async move { admitted(&pool, wait, place).await })
+        Box::pin(async move {
+            let permit = if wait {
+                pool.admit_async().await
+            } else {
+                pool.try_admit().map(Permit::into_owned)
+            };
+            put(permit, place).await
+        })
     }
 
     fn wait_idle(&self) -> BoxFuture<Reply> {
@@ -89,8 +96,7 @@ pub(crate) fn over<E: std::fmt::Debug>(ended: Result<(), E>) -> Reply {
 }
 
 /// Holds a place, and puts a task into it. The place is given back when the future is dropped.
-pub(crate) async fn admitted(pool: &Pool, wait: bool, place: Place) -> Reply {
-    let permit = if wait { pool.admit_async().await } else { pool.try_admit() };
+pub(crate) async fn put(permit: Result<OwnedPermit, Refused>, place: Place) -> Reply {
     let permit = match permit {
         Ok(permit) => permit,
         Err(reason) => return Reply::Refused(reason, None),

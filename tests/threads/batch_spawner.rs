@@ -1,11 +1,12 @@
 //! Batches that are filled on one thread and read on another, on every kind of pool of threads.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, mpsc};
+use std::task::{Context, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
-use crate::common::{Door, block_on, eventually, join, poll_once};
-use formic::{Balance, BatchSpawner, FnPool, Multi, Pool, Refused};
+use crate::common::{Door, PATIENCE, block_on, eventually, hush_quiet_threads, join, poll_once};
+use formic::{Balance, Batch, BatchSpawner, FnPool, Multi, Pool, Refused, WhenFull};
 
 /// What a task does.
 enum Act {
@@ -116,7 +117,7 @@ on_every_kind! {
         let mut batch = pool.batch();
         let spawner = batch.spawner();
         spawner.spawn(task(Act::Return(1))).unwrap();
-        let (reads, is_reading) = std::sync::mpsc::channel();
+        let (reads, is_reading) = mpsc::channel();
         let reader = thread::spawn(move || {
             let first = batch.next();
             reads.send(()).unwrap();
@@ -173,7 +174,7 @@ fn a_task_reads_what_a_thread_outside_spawns_on_its_own_pool() {
     for queue in [1, 2, 64] {
         let pool = Pool::builder().workers(1).queue(queue).build().unwrap();
         let inside = pool.clone();
-        let (give, spawners) = std::sync::mpsc::channel();
+        let (give, spawners) = mpsc::channel();
         let reader = pool
             .spawn(move || {
                 let mut batch = inside.batch();
@@ -195,8 +196,8 @@ fn a_task_reads_what_a_thread_outside_spawns_on_its_own_pool() {
 fn a_parked_task_lends_its_place_to_each_task_that_is_added() {
     let pool = Pool::builder().workers(1).queue(4).build().unwrap();
     let inside = pool.clone();
-    let (give, spawners) = std::sync::mpsc::channel();
-    let (done, is_done) = std::sync::mpsc::channel();
+    let (give, spawners) = mpsc::channel();
+    let (done, is_done) = mpsc::channel();
     let reader = pool
         .spawn(move || {
             let mut batch = inside.batch();
@@ -207,7 +208,7 @@ fn a_parked_task_lends_its_place_to_each_task_that_is_added() {
     let spawner: BatchSpawner<usize> = spawners.recv().unwrap();
     for number in 0..200 {
         spawner.spawn(move || number).unwrap();
-        assert_eq!(is_done.recv_timeout(crate::common::PATIENCE).unwrap(), number);
+        assert_eq!(is_done.recv_timeout(PATIENCE).unwrap(), number);
     }
     drop(spawner);
     join(thread::spawn(move || reader.join().unwrap()));
@@ -304,4 +305,68 @@ fn a_reader_that_holds_a_spawner_reads_without_blocking() {
     assert!(batch.join_all_timeout(Duration::from_millis(1)).is_none(), "the spawner is there");
     drop(spawner);
     assert!(batch.join_all_timeout(Duration::ZERO).unwrap().is_empty());
+}
+
+/// Has a task that has ended by then added to a batch whose reader is woken by `wake`. Says what the reader finds, after
+/// the spawner is through.
+fn add_one_that_has_ended(wake: fn(&Reader)) -> Vec<usize> {
+    let pool = Pool::builder().workers(1).queue(0).when_full(WhenFull::CallerRuns).build().unwrap();
+    let permit = pool.admit().unwrap();
+    let mut batch = pool.batch();
+    let spawner = batch.spawner();
+    let reader = Arc::new(Reader { batch: Mutex::new(batch), found: Mutex::default(), wake });
+    {
+        let mut batch = reader.batch.lock().unwrap();
+        let waker = Waker::from(Arc::clone(&reader));
+        let next = std::pin::pin!(batch.next_async());
+        assert!(next.poll(&mut Context::from_waker(&waker)).is_pending());
+    }
+    let (sender, receiver) = mpsc::channel();
+    let thread = thread::Builder::new().name("quiet-spawner".to_owned());
+    let thread = thread.spawn(move || {
+        // The spawner runs the task itself, because the pool is full.
+        let index = spawner.spawn(|| 7).unwrap();
+        sender.send(index).unwrap();
+    });
+    assert_eq!(receiver.recv_timeout(PATIENCE), Ok(0), "the spawner does not hang");
+    join(thread.unwrap());
+    drop(permit);
+    reader.find();
+    let found = reader.found.lock().unwrap();
+    found.clone()
+}
+
+/// Reads a batch where it is woken.
+struct Reader {
+    batch: Mutex<Batch<usize>>,
+    found: Mutex<Vec<usize>>,
+    wake: fn(&Reader),
+}
+
+impl Reader {
+    fn find(&self) {
+        let outcome = self.batch.lock().unwrap().try_next();
+        if let Some(outcome) = outcome {
+            self.found.lock().unwrap().push(outcome.unwrap());
+        }
+    }
+}
+
+impl Wake for Reader {
+    fn wake(self: Arc<Self>) {
+        (self.wake)(&self);
+    }
+}
+
+/// No lock is held where a waker is called.
+#[test]
+fn a_waker_of_the_reader_may_read() {
+    assert_eq!(add_one_that_has_ended(Reader::find), [7]);
+}
+
+/// Such a panic reaches neither the spawner nor the task.
+#[test]
+fn a_waker_of_the_reader_that_panics_costs_no_outcome() {
+    hush_quiet_threads();
+    assert_eq!(add_one_that_has_ended(|_| panic!("no one is at home")), [7]);
 }

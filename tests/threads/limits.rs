@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use formic::{Balance, Growth, Multi, Pool, Refused};
+use formic::{Balance, FnPool, Growth, Multi, Pool, Refused};
 
 use crate::common::{Door, eventually, hold_workers, join};
 
@@ -110,4 +110,42 @@ fn what_a_builder_refuses_is_refused() {
     let multi = Multi::new(2, Balance::RoundRobin, || Pool::new(2));
     assert_eq!(multi.set_minimum(3).unwrap_err().into_iter().count(), 2);
     assert_eq!(multi.stats().workers, 0, "nothing has changed");
+}
+
+/// The limits of workers on every kind of pool of threads. `$make` is a pool of four workers, or of shards of four.
+macro_rules! limits_of_workers {
+    ($($kind:ident: $make:expr, $shards:literal;)*) => {
+        $(mod $kind {
+            use super::*;
+
+            #[test]
+            fn a_larger_minimum_starts_workers_and_a_smaller_one_lets_them_go() {
+                let pool = $make;
+                pool.set_keep_alive(Duration::from_millis(1)).unwrap();
+                pool.set_minimum(3).unwrap();
+                assert_eq!(pool.stats().workers, 3 * $shards);
+                assert!(pool.set_minimum(5).is_err() && pool.resize(2).is_err());
+                pool.set_minimum(1).unwrap();
+                eventually("the others go", || pool.stats().workers == $shards);
+                pool.set_minimum(0).unwrap();
+                eventually("all go", || pool.stats().workers == 0);
+            }
+
+            #[test]
+            fn a_shorter_keep_alive_holds_for_idle_workers() {
+                let pool = $make;
+                pool.set_keep_alive(None).unwrap();
+                pool.prestart(4).unwrap();
+                pool.set_keep_alive(Duration::from_millis(1)).unwrap();
+                eventually("all go", || pool.stats().workers == 0);
+                assert!(pool.set_keep_alive(Duration::ZERO).is_err());
+            }
+        })*
+    };
+}
+
+limits_of_workers! {
+    fn_pool: FnPool::new(4, |(): ()| ()), 1;
+    multi: Multi::new(2, Balance::RoundRobin, || Pool::new(4)), 2;
+    multi_fn: Multi::new(2, Balance::RoundRobin, || FnPool::new(4, |(): ()| ())), 2;
 }

@@ -9,10 +9,12 @@ mod common;
 
 mod admission;
 mod batch;
+mod batch_kinds;
 mod batch_results;
 mod batch_spawner;
 mod breaks;
 mod cancel;
+mod cancel_all;
 mod contained;
 mod drain;
 mod dropped_handles;

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::common::{Door, eventually, hold_workers, join, warm_up};
-use formic::{BuildError, Builder, Pool, PrestartError, Refused, ReopenError, ResizeError};
+use formic::{BuildError, Builder, FnPool, Pool, PrestartError, Refused, ReopenError, ResizeError};
 
 const MOST: usize = Builder::MAX_WORKERS;
 
@@ -158,7 +158,10 @@ fn a_pool_is_reopened_only_after_its_end() {
         if (left.running(), left.queued(), left.permits()) == (1, 1, 0)));
     assert_eq!(error.to_string(), "reopen: the pool has not ended");
     let left = error.source().map(ToString::to_string);
-    assert_eq!(left.as_deref(), Some("1 task runs, 1 is queued, 0 permits are held"));
+    assert_eq!(
+        left.as_deref(),
+        Some("1 task runs, 1 is queued, 0 permits are held, 1 worker is alive")
+    );
     assert!(pool.is_closed());
     door.open();
     pool.drain().unwrap();
@@ -302,4 +305,36 @@ fn huge_queues_and_any_number_of_waiters_are_possible() {
         pool.drain().unwrap();
         assert_eq!(pool.stats().completed, 10_000);
     }
+}
+
+/// A worker that hangs in what is no task is named by an error that would say otherwise that nothing is left.
+#[test]
+fn a_worker_that_hangs_beside_its_tasks_is_left() {
+    let door = Door::new();
+    let stopping = {
+        let waits = door.clone();
+        let pool = Pool::builder().on_worker_stop(move |_| waits.wait()).build().unwrap();
+        pool.prestart(1).unwrap();
+        pool.close();
+        door.await_waiting(1);
+        pool.drain_timeout(Duration::from_millis(1)).unwrap_err()
+    };
+    let preparing = {
+        let waits = door.clone();
+        let ready = move |(): &mut ()| {
+            waits.wait();
+            true
+        };
+        let builder = FnPool::builder().workers(1).state(|_| Ok::<_, String>(())).ready(ready);
+        let pool = builder.build(|(): &mut (), (): ()| ()).unwrap();
+        pool.submit(()).unwrap();
+        door.await_waiting(2);
+        assert_eq!(pool.discard(), 1);
+        pool.drain_timeout(Duration::from_millis(1)).unwrap_err()
+    };
+    for left in [stopping, preparing] {
+        assert_eq!((left.running(), left.queued(), left.permits(), left.workers()), (0, 0, 0, 1));
+        assert!(left.to_string().ends_with("1 worker is alive"), "{left}");
+    }
+    door.open();
 }

@@ -2,6 +2,7 @@
 
 use std::future::poll_fn;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use formic::tower::ServiceError;
 use formic::{AsyncFnPool, CallError, Control, JoinError, JoinHandle, Refused};
@@ -9,11 +10,11 @@ use futures_util::FutureExt;
 use tower_service::Service;
 
 use super::async_pool::{Fair, fair};
-use super::futures;
+use super::{async_verbs, futures};
 use crate::async_errand::{AsyncErrand, AsyncHost, Boxed, Site};
 use crate::books::{Books, drop_unclear, give_up, take_back, unclear_while};
 use crate::floor::Floor;
-use crate::host::give_back;
+use crate::host::{expect_panics, give_back};
 use crate::plan::Plan;
 use crate::random::Random;
 use crate::watch::Watch;
@@ -60,6 +61,18 @@ impl AsyncHost for OnAsyncFnPool {
 
     fn extra(self: Arc<Self>, site: Site, mut random: Random) -> Boxed<Random> {
         Box::pin(async move {
+            if site.depth == 0 && random.once_in(2) {
+                async_verbs::fn_pool(&self.pool, &site, &mut random).await;
+                return random;
+            }
+            if random.once_in(10) {
+                // Their handles hear of it before they are dropped here.
+                site.books.taken.store(true, Ordering::SeqCst);
+                let taken = self.pool.take_queued();
+                site.books.discarded.fetch_add(taken.len() as u64, Ordering::SeqCst);
+                taken.into_iter().for_each(|errand| expect_panics(&site.books, || drop(errand)));
+                return random;
+            }
             let Some(errand) = site.errand(&mut random) else { return random };
             let number = errand.number();
             if random.once_in(4) {

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use formic::{AsyncPool, Control, ForEachError, JoinError, JoinHandle, Refused, WhenFull};
 use futures_util::StreamExt;
 
-use super::futures;
+use super::{async_verbs, futures};
 use crate::async_errand::{AsyncErrand, AsyncHost, Boxed, Site};
 use crate::books::{Books, give_up};
 use crate::floor::Floor;
@@ -99,6 +99,10 @@ impl AsyncHost for OnAsyncPool {
 
     fn extra(self: Arc<Self>, site: Site, mut random: Random) -> Boxed<Random> {
         Box::pin(async move {
+            if site.depth == 0 && random.once_in(2) {
+                async_verbs::pool(&self.pool, &site, &mut random).await;
+                return random;
+            }
             match random.below(4) {
                 0 => self.permit(&site, &mut random).await,
                 1 => drop(self.pool.wait_idle().await),

@@ -10,11 +10,11 @@ use futures_util::FutureExt;
 use pollster::block_on;
 use tower_service::Service;
 
-use super::{fn_pool_unready, threads};
+use super::{fn_pool_unready, threads, verbs};
 use crate::books::{Books, drop_unclear, give_up, take_back};
 use crate::errand::Errand;
 use crate::floor::Floor;
-use crate::host::{AT_ONCE, Host, give_back, is_from_inside};
+use crate::host::{AT_ONCE, Host, expect_panics, give_back, is_from_inside};
 use crate::plan::{Kind, Plan};
 use crate::random::Random;
 use crate::settings::Settings;
@@ -27,7 +27,7 @@ pub(super) type Errands = FnPool<Errand, u64>;
 pub(crate) fn run(plan: &Plan, watch: &Watch, books: &Arc<Books>) {
     let states = Arc::new(AtomicUsize::new(0));
     threads::run(plan, watch, books, |floor| {
-        let pool = build(plan, floor, &states)?;
+        let pool = build(plan, floor, &states, books)?;
         Ok(Arc::new(OnFnPool { pool, settings: plan.settings.clone() }))
     });
     watch.await_that(books, "every state of a worker is dropped", || {
@@ -56,10 +56,18 @@ pub(super) fn build(
     plan: &Plan,
     floor: &Arc<Floor>,
     states: &Arc<AtomicUsize>,
+    books: &Arc<Books>,
 ) -> Result<Errands, formic::BuildError> {
     let builder = plan.settings.on_threads(FnPool::builder(), floor);
     if plan.kind == Kind::FnPool {
-        return builder.build(Errand::run);
+        // A pool that lives on in a thread-local would keep the books.
+        let books = Arc::downgrade(books);
+        let hear = move |number: u64| {
+            if let Some(books) = books.upgrade() {
+                books.outcome(number as usize, Ok(number));
+            }
+        };
+        return builder.on_result(hear).build(Errand::run);
     }
     if plan.kind == Kind::FnPoolUnready {
         return fn_pool_unready::build(builder, states);
@@ -122,6 +130,12 @@ impl Host for OnFnPool {
     }
 
     fn outside(&self, books: &Arc<Books>, random: &mut Random) {
+        match random.below(12) {
+            0..6 => return verbs::fn_pool(&self.pool, books, random),
+            6 => return take_queued(&self.pool, books),
+            7 | 8 => return call_in_runtime(&self.pool, books, random),
+            _ => {}
+        }
         let Some(errand) = Errand::alone(books, random) else { return };
         if let Err(refused) = submit(&self.pool.clone(), errand, false) {
             books.refused(refused, &AT_ONCE);
@@ -134,6 +148,36 @@ impl Host for OnFnPool {
         }
     }
 }
+
+/// Takes arguments out of the queue. The pool counts them as cancelled.
+pub(super) fn take_queued(pool: &Errands, books: &Books) {
+    // Their handles hear of it before they are dropped here.
+    books.taken.store(true, Ordering::SeqCst);
+    drop_taken(pool.take_queued(), books);
+}
+
+/// Drops arguments that were taken out of a queue.
+pub(super) fn drop_taken(taken: Vec<Errand>, books: &Books) {
+    books.discarded.fetch_add(taken.len() as u64, Ordering::SeqCst);
+    taken.into_iter().for_each(|errand| expect_panics(books, || drop(errand)));
+}
+
+/// Calls that need a timer, and one that does not wait.
+fn call_in_runtime(pool: &Errands, books: &Arc<Books>, random: &mut Random) {
+    let Some(errand) = Errand::alone(books, random) else { return };
+    let number = errand.number();
+    if random.once_in(3) {
+        let answer = block_on(pool.try_call_async(errand));
+        return called(answer, number, &AT_ONCE, books, Back::FromGate);
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+    let Ok(runtime) = runtime else { return give_up(errand) };
+    let answer = runtime.block_on(pool.call_within(errand, random.micros(500)));
+    called(answer, number, &LATE, books, Back::Unclear);
+}
+
+/// Why a call with a time limit may come back.
+const LATE: [Refused; 4] = [Refused::Closed, Refused::Full, Refused::TimedOut, Refused::Expired];
 
 /// A call by a service, which may be dropped when it is ready, and its response when it is not there.
 fn serve(

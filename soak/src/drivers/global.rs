@@ -26,6 +26,10 @@ pub(crate) fn run(plan: &Plan, watch: &Watch, books: &Arc<Books>) {
     if let Err(left) = pool.drain() {
         books.fault(format!("a drain of the global pool: {left:?}"));
     }
+    // It outlives the phase, and so would a minimum.
+    if let Err(error) = pool.set_minimum(0) {
+        books.fault(format!("the minimum of the global pool: {error}"));
+    }
     let (reopened, resized) = (pool.reopen(), pool.resize(capacity));
     if reopened.is_err() || resized.is_err() {
         books.fault(format!("the global pool: {reopened:?}, {resized:?}"));

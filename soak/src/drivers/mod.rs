@@ -1,6 +1,7 @@
 //! The drivers: one file for each kind of pool.
 
 pub(crate) mod threads; // what is done to every pool of threads
+pub(crate) mod verbs; // .. by the verbs that all of them have
 pub(crate) mod pool;
 pub(crate) mod groups; // .. its batches, scopes and maps
 pub(crate) mod batches; // .. filled by other threads
@@ -9,6 +10,7 @@ pub(crate) mod fn_pool;
 pub(crate) mod fn_pool_unready; // .. whose workers have a state that may fail
 pub(crate) mod multi;
 pub(crate) mod futures; // what is done to every pool of futures
+pub(crate) mod async_verbs; // .. by the verbs that all of them have
 pub(crate) mod async_pool;
 pub(crate) mod async_fn_pool;
 pub(crate) mod multi_async;

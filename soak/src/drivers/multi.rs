@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use formic::{Balance, BuildError, Control, JoinHandle, Multi, Pool, Refused, Stats};
+use formic::{Balance, BuildError, Control, JoinHandle, Multi, Pool, Refused, Shard, Stats};
 
-use super::{fn_pool, groups, pool, threads};
+use super::{fn_pool, groups, pool, threads, verbs};
 use crate::books::Books;
 use crate::errand::Errand;
 use crate::floor::Floor;
@@ -19,7 +19,7 @@ use crate::watch::Watch;
 pub(crate) fn run(plan: &Plan, watch: &Watch, books: &Arc<Books>) {
     let floors: Vec<_> = (0..plan.shards).map(|_| Floor::new(plan.settings.ceiling())).collect();
     let states = Arc::new(AtomicUsize::new(0));
-    match build(plan, &floors, &states) {
+    match build(plan, &floors, &states, books) {
         Ok(host) => threads::drive(plan, watch, books, host, &floors),
         Err(error) => books.fault(format!("the shards could not be built: {error}")),
     }
@@ -32,6 +32,7 @@ fn build(
     plan: &Plan,
     floors: &[Arc<Floor>],
     states: &Arc<AtomicUsize>,
+    books: &Arc<Books>,
 ) -> Result<Arc<dyn Host>, BuildError> {
     let balance = [Balance::RoundRobin, Balance::LeastLoaded, Balance::PowerOfTwo];
     let balance = Random::new(plan.seed).any(&balance);
@@ -39,7 +40,7 @@ fn build(
     let entangled = plan.entangled;
     let mut floor = || floors.next().cloned().unwrap_or_default();
     if plan.kind == Kind::MultiFn {
-        let make = || fn_pool::build(plan, &floor(), states);
+        let make = || fn_pool::build(plan, &floor(), states, books);
         let multi = Multi::try_new(plan.shards, balance, make)?;
         return Ok(Arc::new(OnFnShards(multi, settings, entangled)));
     }
@@ -118,6 +119,11 @@ impl Host for OnShards {
     }
 
     fn outside(&self, books: &Arc<Books>, random: &mut Random) {
+        match random.below(10) {
+            0..4 => return verbs::multi(&self.0, books, random),
+            4 => return change_all(&self.0, books, random),
+            _ => {}
+        }
         let Some(errand) = Errand::alone(books, random) else { return };
         let shard = &self.0.shards()[random.below(self.0.shards().len())];
         if let Err(refused) = pool::submit(shard, errand, true) {
@@ -148,10 +154,35 @@ impl Host for OnFnShards {
     }
 
     fn outside(&self, books: &Arc<Books>, random: &mut Random) {
+        match random.below(10) {
+            0..4 => return verbs::multi_fn(&self.0, books, random),
+            4 => return change_all(&self.0, books, random),
+            5 => return fn_pool::drop_taken(taken(&self.0, books), books),
+            _ => {}
+        }
         let Some(errand) = Errand::alone(books, random) else { return };
         let shard = &self.0.shards()[random.below(self.0.shards().len())];
         if let Err(refused) = fn_pool::submit(shard, errand, true) {
             books.refused(refused, self.fair());
         }
+    }
+}
+
+/// Takes arguments out of all queues.
+fn taken(multi: &Multi<fn_pool::Errands>, books: &Books) -> Vec<Errand> {
+    books.taken.store(true, Ordering::SeqCst);
+    multi.take_queued()
+}
+
+/// What is done to all shards at once.
+fn change_all<P: Shard>(multi: &Multi<P>, books: &Books, random: &mut Random) {
+    match random.below(4) {
+        0 => {
+            let cancelled = multi.cancel_all();
+            books.discarded.fetch_add(cancelled.queued as u64, Ordering::SeqCst);
+        }
+        1 => drop(multi.set_keep_alive(random.micros(5000))),
+        2 => drop(multi.set_queue(random.within(1, 64))),
+        _ => drop(multi.set_minimum(0)),
     }
 }

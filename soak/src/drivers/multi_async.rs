@@ -8,6 +8,7 @@ use formic::{
 };
 
 use super::async_pool::{Fair, fair, unheard};
+use super::async_verbs;
 use super::futures::{self, Ground};
 use crate::async_errand::{AsyncErrand, AsyncHost, Boxed, Site};
 use crate::books::{Books, Waiting};
@@ -56,10 +57,10 @@ fn from_inside(ended: Result<(), ShardErrors<StillRunning>>) -> bool {
     ended.is_err_and(|errors| errors.iter().any(|(_, left)| left.is_from_inside()))
 }
 
-/// What is the same for shards of any kind; `$task` makes of an errand what has no handle, `$call` what
+/// What is the same for shards of any kind; `$verbs` are those of `async_verbs`, `$task` makes of an errand what has no handle, `$call` what
 /// has one.
 macro_rules! shards {
-    ($task:expr, $call:expr) => {
+    ($verbs:path, $task:expr, $call:expr) => {
         fn submit(self: Arc<Self>, errand: AsyncErrand) -> Boxed<Result<(), Refused>> {
             // A task waits at another shard's gate if its own one is closed.
             Box::pin(Waiting::new(
@@ -87,6 +88,10 @@ macro_rules! shards {
 
         fn extra(self: Arc<Self>, site: Site, mut random: Random) -> Boxed<Random> {
             Box::pin(async move {
+                if site.depth == 0 && random.once_in(2) {
+                    $verbs(&self.0, &site, &mut random).await;
+                    return random;
+                }
                 let Some(errand) = site.errand(&mut random) else { return random };
                 // One shard by itself, and all of them together. A task would wait at another shard's
                 // gate, maybe for itself, so it does not wait.
@@ -126,9 +131,9 @@ macro_rules! shards {
 }
 
 impl AsyncHost for OnAsyncShards {
-    shards!(unheard, AsyncErrand::run);
+    shards!(async_verbs::multi, unheard, AsyncErrand::run);
 }
 
 impl AsyncHost for OnAsyncFnShards {
-    shards!(std::convert::identity, std::convert::identity);
+    shards!(async_verbs::multi_fn, std::convert::identity, std::convert::identity);
 }

@@ -6,7 +6,7 @@ use formic::{Control, JoinHandle, Permit, Pool, Refused, Stats, WhenFull};
 use futures_util::FutureExt;
 use pollster::block_on;
 
-use super::{groups, threads};
+use super::{groups, threads, verbs};
 use crate::books::Books;
 use crate::errand::Errand;
 use crate::host::{AT_ONCE, Host, give_back, is_from_inside, treat};
@@ -61,7 +61,9 @@ impl Host for OnPool {
 
     fn outside(&self, books: &Arc<Books>, random: &mut Random) {
         let fair = fair_for_permits(&self.settings);
-        match random.below(10) {
+        match random.below(20) {
+            10..18 => verbs::pool(&self.pool, books, random),
+            18 | 19 => verbs::results(&self.pool, books, random),
             0 => drop(self.pool.wait_idle()),
             1 => drop(self.pool.wait_idle_async().now_or_never()),
             2 => use_permit(self.pool.try_admit(), &AT_ONCE, books, random),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 
-use formic::{AcquireError, Semaphore, SemaphorePermit};
+use formic::{AcquireError, CancelToken, Semaphore, SemaphorePermit};
 use futures_util::FutureExt;
 use pollster::block_on;
 
@@ -63,7 +63,25 @@ fn acquire(
     random: &mut Random,
 ) {
     let weight = random.within(0, plan.settings.capacity + 1);
-    let permit = match random.below(6) {
+    if random.once_in(8) {
+        // The permit outlives the reference to the semaphore.
+        return match block_on(semaphore.acquire_owned_async(weight)) {
+            Ok(permit) => {
+                let entered = floor.enter(permit.weight(), books);
+                drop(entered);
+            }
+            Err(AcquireError::Closed) if plan.ending != Ending::Discard => {
+                books.fault("an open semaphore said that it is closed");
+            }
+            Err(_) => {}
+        };
+    }
+    let token = CancelToken::new();
+    if random.once_in(2) {
+        token.cancel();
+    }
+    let permit = match random.below(7) {
+        6 => semaphore.acquire_unless(&token, weight),
         0 => semaphore.try_acquire(weight),
         1 => semaphore.acquire_timeout(weight, random.micros(300)),
         2 => block_on(semaphore.acquire_async(weight)),

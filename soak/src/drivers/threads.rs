@@ -5,14 +5,14 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use formic::{BuildError, Control, PrestartError};
+use formic::{BuildError, Control, PrestartError, Refused};
 use futures_util::FutureExt;
 use pollster::block_on;
 
 use crate::books::Books;
 use crate::floor::Floor;
 use crate::host::{Host, act};
-use crate::plan::{Ending, Plan};
+use crate::plan::{Ending, Kind, Plan};
 use crate::random::Random;
 use crate::watch::Watch;
 
@@ -112,6 +112,15 @@ pub(super) fn disturb(
         // Refused by a pool of futures.
         14 if random.once_in(3) => drop(control.set_keep_alive(random.micros(2000))),
         14 if random.once_in(2) => drop(control.set_queue(random.below(64))),
+        14 if random.once_in(2) => {
+            drop(control.set_minimum(random.below(plan.settings.minimum + 1)));
+        }
+        // Where no submitter is refused because of it, the number stays.
+        14 if plan.kind != Kind::Global
+            && plan.settings.fair_if_waiting().contains(&Refused::Full) =>
+        {
+            control.set_waiters(random.below(8));
+        }
         14 => drop(control.wait_idle_async().now_or_never()),
         15 => drop(control.blocking_drain_timeout(random.micros(300))),
         16 => drop(control.drain_async().now_or_never()),
@@ -195,7 +204,12 @@ pub(super) fn end(
         Ending::Discard => discard(control, books),
         Ending::Shutdown => {
             cancel_all(control, books);
-            return drained(control.blocking_shutdown(PATIENCE), floor, books);
+            let ended = if random.once_in(2) {
+                control.blocking_shutdown(PATIENCE)
+            } else {
+                block_on(control.shutdown_async(PATIENCE))
+            };
+            return drained(ended, floor, books);
         }
         Ending::Deadlines => {
             let in_time =

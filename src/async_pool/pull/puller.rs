@@ -13,7 +13,7 @@ use pin_project_lite::pin_project;
 use super::super::runtime::goes_on;
 use super::super::source::PollItems;
 use super::{From, Next, Pull, Sink, panicked};
-use crate::engine::{End, Patience, TaskFuture, contain, forget_waits};
+use crate::engine::{End, Patience, TaskFuture, contain};
 use crate::error::JoinError;
 
 /// Whose place a puller has.
@@ -160,7 +160,7 @@ where
                 contain(|| this.stage.set(Stage::Empty));
                 pull.sink.deliver(number, result);
                 if P::IN_THE_POOL {
-                    forget_waits();
+                    pull.end_item();
                 }
                 if P::IN_THE_POOL && pull.is_in_the_way() {
                     // It comes again when its turn has come; a closed pool has none for it.
@@ -205,4 +205,6 @@ where
     fn end_by_drop(&self) -> End {
         End::Cancelled
     }
+
+    const STARTS_OTHERS: bool = true;
 }

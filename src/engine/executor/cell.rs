@@ -13,7 +13,8 @@ use std::task::{Context, Poll, Wake, Waker};
 
 pub(crate) use self::header::Header;
 use crate::engine::contain::contain;
-use crate::engine::executor::polling::{set_place, suspend};
+use crate::engine::context::epoch;
+use crate::engine::executor::polling::{owner, set_place, suspend};
 use crate::engine::scheduler::accounting::End;
 use crate::engine::sync::{Mutex, Place, lock};
 use crate::error::TaskPanic;
@@ -26,6 +27,13 @@ pub(crate) trait TaskFuture: Future<Output = End> + Send {
 
     /// What is to be counted when it is dropped before its end: nothing if it does that itself.
     fn end_by_drop(&self) -> End;
+
+    /// Whether one poll may end a task and start another. Each task that it starts is said by `set_epoch`.
+    const STARTS_OTHERS: bool = false;
+
+    /// It is dropped because all tasks were cancelled: calls the functions that it wants to be called first, if its
+    /// task has a handle.
+    fn make_calls(&self) {}
 }
 
 /// See the module's first lines.
@@ -170,6 +178,23 @@ impl<F: TaskFuture + 'static> Cell<F> {
         }
     }
 
+    /// Drops the body because all tasks were cancelled, after the functions that it wants to be called first: the thread
+    /// that cancels may not have come to them yet.
+    ///
+    /// # Safety
+    /// As for `with_body`.
+    unsafe fn drop_cancelled(&self, cancels: &Cancels) -> End {
+        cancels.call_old_for(owner());
+        // SAFETY: the caller's.
+        unsafe {
+            self.with_body(|body| {
+                body.as_ref().get_ref().as_ref().into_iter().for_each(F::make_calls);
+            });
+        }
+        // SAFETY: the caller's.
+        unsafe { self.drop_body() }
+    }
+
     /// Drops the body, and says how it is to be counted.
     ///
     /// # Safety
@@ -203,7 +228,7 @@ impl<F: TaskFuture + 'static> Runnable for Cell<F> {
         // After it is Polling: a thread that cancels all and wakes it before is heard here, and later has it polled again.
         if header.epoch() != cancels.epoch() {
             // SAFETY: it is Polling by this thread, until `set_over`.
-            let end = unsafe { self.drop_body() };
+            let end = unsafe { self.drop_cancelled(cancels) };
             header.set_over();
             return Polled::Ended(end);
         }
@@ -213,6 +238,9 @@ impl<F: TaskFuture + 'static> Runnable for Cell<F> {
             Ok(None) => {
                 // While it is Polling, so that the next poll comes after this.
                 suspend();
+                if F::STARTS_OTHERS {
+                    header.set_epoch(epoch());
+                }
                 return match header.end_poll() {
                     Some(polled) => polled,
                     // SAFETY: it was given up, and left to this thread.

@@ -16,7 +16,7 @@ use self::poll_turn::PollTurn;
 use crate::engine::context::{enter, set_epoch};
 use crate::engine::executor::cell::{self, Polled, Runnable};
 use crate::engine::executor::drive::{Has, Refill};
-use crate::engine::executor::polling::{Polls, current_waits, set_short};
+use crate::engine::executor::polling::{POLLS, Polls, begin_futures, set_short};
 use crate::engine::executor::watchdog::{self, PollStats};
 use crate::engine::executor::{Executor, Owner};
 use crate::engine::scheduler::accounting::{Counts, End};
@@ -127,7 +127,7 @@ impl<W: Drives> Driver<W> {
         // The thread that started it and dies now is not there to be told.
         let _ = self.begun.rely();
         let engine = Arc::clone(&self.engine);
-        let _inside = enter(Arc::clone(&engine) as _, Some(current_waits));
+        let _inside = enter(Arc::clone(&engine) as _, Some(POLLS));
         let _polls = Polls::cells_of(&self.owner, self.me);
         let rise = self.executor().rise(self.me, context.waker());
         self.unknown |= rise.unknown;
@@ -261,6 +261,7 @@ impl<W: Drives> Driver<W> {
     fn begin_all(&mut self, epoch: Epoch) {
         // The function of a pool may ask whether it is cancelled before it has made its future.
         set_epoch(epoch);
+        begin_futures();
         let mut jobs = std::mem::take(&mut self.jobs);
         for job in jobs.drain(..) {
             self.begin(job);

@@ -3,10 +3,11 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use crate::engine::context::{Lender, set_epoch};
+use crate::engine::context::{self, Lender, set_epoch};
 use crate::engine::executor::cell::Header;
 use crate::engine::executor::{Executor, Owner};
 use crate::engine::waits::Waits;
+use crate::on_cancel;
 
 #[cfg(not(loom))]
 thread_local! {
@@ -33,10 +34,13 @@ struct Details {
     awaits: bool,
     /// Polls are known to be short.
     short: bool,
+    /// No cell is polled: the driver makes futures.
+    begins: bool,
 }
 
 impl Details {
-    const NONE: Self = Details { run_queue: 0, index: 0, awaits: false, short: false };
+    const NONE: Self =
+        Details { run_queue: 0, index: 0, awaits: false, short: false, begins: false };
 }
 
 /// While it lives, the thread polls for a pool. What was there before comes back with its end.
@@ -71,7 +75,8 @@ pub(in crate::engine) fn set_place(owner: &Owner, header: &Header) {
     let (run_queue, index) = (owner.run_queue, header.index());
     let awaits = owner.executor.run_queues()[run_queue].awaits();
     DETAILS.with(|details| {
-        details.set(Details { run_queue: run_queue as u32, index, awaits, ..details.get() });
+        let run_queue = run_queue as u32;
+        details.set(Details { run_queue, index, awaits, begins: false, ..details.get() });
     });
     set_epoch(header.epoch());
     if awaits {
@@ -117,6 +122,23 @@ pub(in crate::engine) fn set_short(short: bool) {
 fn place() -> (usize, u32) {
     let details = DETAILS.with(Cell::get);
     (details.run_queue as usize, details.index)
+}
+
+/// What a driver knows of the future that its thread polls.
+pub(in crate::engine) const POLLS: context::Polls = context::Polls { waits: current_waits, owner };
+
+/// Says that the thread polls no cell until the next [`set_place`]: it makes futures.
+pub(in crate::engine) fn begin_futures() {
+    DETAILS.with(|details| details.set(Details { begins: true, ..details.get() }));
+}
+
+/// Whose functions are those of the cell that the calling thread polls, if its task has no handle.
+pub(in crate::engine) fn owner() -> on_cancel::Owner {
+    if DETAILS.with(Cell::get).begins {
+        return on_cancel::Owner::Unplaced;
+    }
+    let (run_queue, index) = place();
+    on_cancel::Owner::Cell(run_queue, index)
 }
 
 /// What the cell waits for that the calling thread polls, which is a task of this pool.

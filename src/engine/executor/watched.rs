@@ -139,4 +139,10 @@ where
     fn end_by_drop(&self) -> End {
         if self.task_state.is_some() { End::Counted } else { End::Cancelled }
     }
+
+    fn make_calls(&self) {
+        if let Some(task_state) = &self.task_state {
+            task_state.make_calls();
+        }
+    }
 }

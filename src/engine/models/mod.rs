@@ -98,7 +98,7 @@ impl ThreadWork for Arc<Count> {
 }
 
 /// A small pool: workers are kept for good unless a model says otherwise.
-fn settings(capacity: usize, queue: usize) -> Settings {
+pub(crate) fn settings(capacity: usize, queue: usize) -> Settings {
     Settings {
         capacity,
         minimum: 0,

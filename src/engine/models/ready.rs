@@ -165,3 +165,19 @@ fn workers_that_are_not_ready_go_when_their_tasks_are_discarded() {
         assert_eq!(work.ran.load(Ordering::SeqCst), 0);
     });
 }
+
+#[test]
+fn a_worker_becomes_ready_while_the_pool_shrinks() {
+    explore(|| {
+        let (engine, work) = engine(2, 1, false);
+        engine.submit(1, WAIT).unwrap();
+        engine.submit(10, WAIT).unwrap();
+        engine.resize(|limits| limits.capacity = 1);
+        engine.wait_until(Ended::Tasks, None).unwrap();
+        assert_eq!(work.ran.load(Ordering::SeqCst), 11);
+        while engine.stats().workers > 1 {
+            thread::yield_now();
+        }
+        drain(&engine);
+    });
+}

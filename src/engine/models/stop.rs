@@ -190,3 +190,72 @@ fn nothing_of_a_function_runs_after_its_guard_was_dropped() {
         drain(&pool);
     });
 }
+
+#[test]
+fn a_guard_is_dropped_while_all_are_cancelled() {
+    explore(|| {
+        let pool = Engine::new(settings(1, 8), Closures);
+        let (calls, registered) = (Told::new(), Event::new());
+        let (its, event) = (calls.clone(), registered.clone());
+        let task = spawn(&pool, move || {
+            let called = its.clone();
+            let guard = on_cancel(move || {
+                called.note();
+                called.note();
+            });
+            event.happen();
+            drop(guard);
+            its.get().0
+        });
+        registered.wait();
+        let (queued, running) = pool.cancel_all();
+        assert_eq!((queued, running.min(1)), (0, running), "it runs or is over");
+        let (noted, _) = calls.get();
+        let seen = loom::future::block_on(JoinHandle::new(task)).unwrap();
+        assert!(seen == 0 || seen == 2, "it is called once, and not after the guard was dropped");
+        assert_eq!(noted, seen, "a thread that cancels waits for the function");
+        drain(&pool);
+    });
+}
+
+#[test]
+fn each_of_two_that_cancel_waits_for_the_function() {
+    explore(|| {
+        let pool = Engine::new(settings(1, 8), Closures);
+        let (calls, registered, event) = (Told::new(), Event::new(), Event::new());
+        let (its, says, waits) = (calls.clone(), registered.clone(), event.clone());
+        let task = spawn(&pool, move || {
+            let _guard = on_cancel(move || its.note());
+            says.happen();
+            waits.wait();
+            1
+        });
+        registered.wait();
+        let (other, its) = (Arc::clone(&pool), calls.clone());
+        let canceller = thread::spawn(move || {
+            other.cancel_all();
+            assert_eq!(its.get().0, 1);
+        });
+        assert!(!task.cancel(), "it runs");
+        assert_eq!(calls.get().0, 1);
+        canceller.join().unwrap();
+        event.happen();
+        drain(&pool);
+    });
+}
+
+#[test]
+fn a_task_is_run_or_taken_out_of_the_queue() {
+    explore(|| {
+        let (pool, told) = (Engine::new(settings(1, 8), Closures), Told::new());
+        told.submit_to(&pool);
+        told.submit_to(&pool);
+        let taken = pool.take_queued();
+        let number = taken.len();
+        drop(taken);
+        drain(&pool);
+        assert_eq!(told.get(), (2 - number, 0));
+        let stats = pool.stats();
+        assert_eq!((stats.completed, stats.cancelled), (2 - number as u64, number as u64));
+    });
+}

@@ -284,9 +284,9 @@ impl<J> Scheduler<J> {
     }
 
     pub(crate) fn still_running(&self) -> StillRunning {
-        let Stats { busy, queued, .. } = self.stats();
+        let Stats { busy, queued, workers, .. } = self.stats();
         let (permits, cause) = (self.gate.permits(), Cause::TimeOver);
-        StillRunning { running: busy, queued, permits, cause }
+        StillRunning { running: busy, queued, permits, workers, cause }
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod waiting;
 
+use std::convert::Infallible;
 use std::sync::Arc;
 #[cfg(feature = "tokio")]
 use std::sync::Weak;
@@ -80,8 +81,20 @@ impl<W: Work> Engine<W> {
 
     /// Changes how many tasks may run and be queued.
     pub(crate) fn resize(self: &Arc<Self>, change: impl FnOnce(&mut Limits)) {
+        let changed = self.try_resize(|limits| {
+            change(limits);
+            Ok::<(), Infallible>(())
+        });
+        changed.unwrap_or_else(|never| match never {});
+    }
+
+    /// As [`resize`](Engine::resize), unless `change` refuses to. Then it has changed nothing.
+    pub(crate) fn try_resize<E>(
+        self: &Arc<Self>,
+        change: impl FnOnce(&mut Limits) -> Result<(), E>,
+    ) -> Result<(), E> {
         self.decide(|scheduler, actions| {
-            change(&mut scheduler.limits);
+            change(&mut scheduler.limits)?;
             let (capacity, places) = (scheduler.limits.capacity, scheduler.limits.places());
             scheduler.queue.keep_room(scheduler.limits.queue);
             if self.settings.preallocate {
@@ -93,7 +106,8 @@ impl<W: Work> Engine<W> {
             }
             self.fast_path.set_capacity(capacity);
             scheduler.resize(capacity, actions);
-        });
+            Ok(())
+        })
     }
 
     /// Changes how many submitters may wait. Those that wait already are not sent away.
@@ -101,13 +115,19 @@ impl<W: Work> Engine<W> {
         self.lock().gate.set_waiters_limit(waiters);
     }
 
-    /// Changes how many workers stay, and starts those that are missing.
-    pub(crate) fn set_minimum(self: &Arc<Self>, minimum: usize) -> Result<(), NoStart> {
+    /// Changes how many workers stay, unless `check` refuses that for this capacity. The caller starts those that are
+    /// missing.
+    pub(crate) fn set_minimum<E>(
+        self: &Arc<Self>,
+        minimum: usize,
+        check: impl FnOnce(usize) -> Result<(), E>,
+    ) -> Result<(), E> {
         self.decide(|scheduler, actions| {
+            check(scheduler.limits.capacity)?;
             scheduler.limits.minimum = minimum;
             actions.call.extend(scheduler.worker_table.idle_wakers());
-        });
-        self.prestart(minimum)
+            Ok(())
+        })
     }
 
     /// Changes how long an idle worker stays, also for those that are idle.

@@ -5,8 +5,8 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use crate::engine::context::{epoch, with_current_pool};
-use crate::on_cancel::{Cancels, Epoch, Stoppable};
+use crate::engine::context::{epoch, owner_without_handle, with_current_pool};
+use crate::on_cancel::{Cancels, Epoch, Owner, Stoppable};
 
 #[cfg(not(loom))]
 thread_local! {
@@ -42,14 +42,19 @@ pub(crate) fn is_cancelled() -> bool {
     }
 }
 
-/// Looks at the task that the calling thread runs: the cancels of its pool, the task if it has a handle, and when it
-/// started. `look` calls nothing of a user's.
+/// Looks at the task that the calling thread runs: the cancels of its pool, the task if it has a handle, whose
+/// functions are its, and when it started. `look` calls nothing of a user's.
 pub(crate) fn with_current<R>(
-    look: impl FnOnce(&Arc<Cancels>, Option<&Arc<dyn Stoppable>>, Epoch) -> R,
+    look: impl FnOnce(&Arc<Cancels>, Option<&Arc<dyn Stoppable>>, Owner, Epoch) -> R,
 ) -> Option<R> {
     let looked = CURRENT.try_with(|current| match &*current.borrow() {
-        Some(task) => Some(look(task.cancels(), Some(task), epoch())),
-        None => with_current_pool(|pool| look(pool.cancels(), None, epoch())),
+        Some(task) => {
+            Some(look(task.cancels(), Some(task), Owner::task(Arc::as_ptr(task)), epoch()))
+        }
+        None => {
+            let owner = owner_without_handle();
+            with_current_pool(|pool| look(pool.cancels(), None, owner, epoch()))
+        }
     });
     looked.ok().flatten()
 }

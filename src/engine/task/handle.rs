@@ -29,8 +29,7 @@ use crate::engine::task::queue_entry::QueueEntry;
 use crate::engine::waits::Lent;
 use crate::engine::{Engine, Work};
 use crate::error::{JoinError, TaskPanic};
-use crate::on_cancel::Cancels;
-use crate::on_cancel::Stoppable;
+use crate::on_cancel::{Cancels, Owner, Stoppable};
 
 /// What is packed into a task, and what comes out of it.
 pub(crate) trait Data: Send + 'static {}
@@ -176,9 +175,9 @@ impl<W: Unpack<P, R>, P: Data, R: Data> TaskState<W, P, R> {
     }
 
     /// Calls what the task, which runs, wants to be called when it is cancelled.
-    fn make_calls(&self) {
+    pub(in crate::engine) fn make_calls(&self) {
         if !self.done.load(Ordering::Relaxed) {
-            self.engine.cancels.call_for(std::ptr::from_ref(self).cast());
+            self.engine.cancels.call_for(Owner::task(std::ptr::from_ref(self)));
         }
     }
 

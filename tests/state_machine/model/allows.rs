@@ -21,6 +21,7 @@ impl Model {
             Step::Join { id, .. } => self.is(id, |slot| slot.has_join_handle() && slot.has_ended()),
             Step::Drain => self.is_over(),
             Step::Resize { .. } | Step::Discard { .. } | Step::Close { .. } => true,
+            Step::CancelAll { .. } | Step::SetQueue { .. } | Step::SetWaiters { .. } => true,
             Step::DrainNow { .. } | Step::Reopen { .. } => true,
         }
     }

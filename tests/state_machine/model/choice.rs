@@ -5,16 +5,12 @@ use formic::Balance;
 
 use super::places::Ruling;
 use super::shard::{Load, Standing};
-use super::{Model, Variant, Verb};
+use super::{Model, Variant};
 
 impl Model {
     /// The shard that accepts the task, makes it wait or refuses it.
-    pub(super) fn choose(&mut self, verb: Verb) -> usize {
+    pub(super) fn choose(&mut self) -> usize {
         let first = self.pick();
-        // A permit comes from the shard that `next` returned, even if another shard has a place.
-        if verb == Verb::Admit {
-            return first;
-        }
         match self.shards[first].places.rule(1) {
             Ruling::Enter => first,
             Ruling::Closed => {

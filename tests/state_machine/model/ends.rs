@@ -29,6 +29,34 @@ impl Model {
         Answer::Discarded(count)
     }
 
+    /// Drops what is queued and running futures, and asks running closures to stop.
+    pub(super) fn cancel_all(&mut self, shard: Option<usize>) -> Answer {
+        let Answer::Discarded(queued) = self.discard(shard) else {
+            unreachable!("it says how many it has dropped")
+        };
+        let concerned = self.concerned(shard);
+        let tasks = concerned.into_iter().flat_map(|number| self.shards[number].running_tasks());
+        let tasks: Vec<Id> = tasks.collect();
+        for id in &tasks {
+            self.cancel(*id);
+        }
+        Answer::Stopped { queued, running: tasks.len() }
+    }
+
+    pub(super) fn set_queue(&mut self, shard: Option<usize>, tasks: usize) -> Answer {
+        for number in self.concerned(shard) {
+            self.shards[number].set_queue(tasks);
+        }
+        Answer::Nothing
+    }
+
+    pub(super) fn set_waiters(&mut self, shard: Option<usize>, submitters: usize) -> Answer {
+        for number in self.concerned(shard) {
+            self.shards[number].waiters_limit = Some(submitters);
+        }
+        Answer::Nothing
+    }
+
     pub(super) fn close(&mut self, shard: Option<usize>) -> Answer {
         for number in self.concerned(shard) {
             for id in self.shards[number].places.close() {

@@ -71,6 +71,8 @@ impl Model {
             (4, self.each(with_permit)),
             (3, self.of_shards(resized)),
             (1, self.of_shards(|shard| vec![Step::Discard { shard }])),
+            (2, self.of_shards(|shard| vec![Step::CancelAll { shard }])),
+            (2, self.of_shards(limited)),
             (1, self.entries(waits_for_end)),
             (1, self.of_shards(closing)),
             (1, vec![Step::Drain]),
@@ -124,6 +126,11 @@ fn with_handle(id: Id) -> Steps {
 
 fn with_permit(id: Id) -> Steps {
     vec![Step::Use { id, verb: Verb::Submit }, Step::Use { id, verb: Verb::Spawn }]
+}
+
+fn limited(shard: Option<usize>) -> Steps {
+    let queues = (0..=3).map(|tasks| Step::SetQueue { shard, tasks });
+    queues.chain((0..3).map(|submitters| Step::SetWaiters { shard, submitters })).collect()
 }
 
 fn resized(shard: Option<usize>) -> Steps {

@@ -59,6 +59,9 @@ impl Model {
             Step::Join { id, .. } => self.join(id),
             Step::Resize { shard, capacity } => self.resize(shard, capacity),
             Step::Discard { shard } => self.discard(shard),
+            Step::CancelAll { shard } => self.cancel_all(shard),
+            Step::SetQueue { shard, tasks } => self.set_queue(shard, tasks),
+            Step::SetWaiters { shard, submitters } => self.set_waiters(shard, submitters),
             Step::Close { shard } => self.close(shard),
             Step::DrainNow { shard } => self.drain_now(shard),
             Step::Drain => self.drain_now(None),
@@ -82,7 +85,7 @@ impl Model {
         if let Verb::WaitIdle | Verb::Drain = verb {
             return self.await_end(id, verb);
         }
-        let number = self.choose(verb);
+        let number = self.choose();
         self.slots.insert(id, Slot::new(number, by, verb));
         let shard = &mut self.shards[number];
         let refused = match shard.places.rule(1) {

@@ -10,7 +10,7 @@ use super::{End, Plan, Runs};
 pub(crate) struct Shard {
     pub(crate) capacity: usize,
     queue_size: usize,
-    waiters_limit: Option<usize>,
+    pub(super) waiters_limit: Option<usize>,
     pub(crate) places: Places,
     queue: VecDeque<Entry>,
     running: BTreeSet<Id>,
@@ -166,6 +166,15 @@ impl Shard {
         self.capacity = capacity;
         let too_large = self.places.resize(capacity + self.queue_size);
         assert!(too_large.is_empty(), "a task needs one place, and there is always one");
+    }
+
+    pub(crate) fn set_queue(&mut self, tasks: usize) {
+        self.queue_size = tasks;
+        self.resize(self.capacity);
+    }
+
+    pub(crate) fn running_tasks(&self) -> Vec<Id> {
+        self.running.iter().copied().collect()
     }
 
     fn queued_tasks(&self) -> impl Iterator<Item = Id> {

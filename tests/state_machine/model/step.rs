@@ -124,6 +124,17 @@ pub(crate) enum Step {
     Discard {
         shard: Option<usize>,
     },
+    CancelAll {
+        shard: Option<usize>,
+    },
+    SetQueue {
+        shard: Option<usize>,
+        tasks: usize,
+    },
+    SetWaiters {
+        shard: Option<usize>,
+        submitters: usize,
+    },
     Close {
         shard: Option<usize>,
     },
@@ -152,6 +163,11 @@ pub(crate) enum Answer {
     Cancelled(bool),
     Outcome(Outcome),
     Discarded(usize),
+    /// So many tasks were queued and dropped, and so many ran and are stopped.
+    Stopped {
+        queued: usize,
+        running: usize,
+    },
     /// The work that keeps each pool from its end.
     Left(Vec<Left>),
     Reopened(Vec<Reopening>),

@@ -239,6 +239,9 @@ impl<K: Kind> System<K> {
         match *step {
             Step::Resize { shard: None, capacity } => pool.resize(capacity),
             Step::Discard { shard: None } => return Answer::Discarded(pool.discard()),
+            Step::CancelAll { shard: None } => return stopped(pool.cancel_all()),
+            Step::SetQueue { shard: None, tasks } => pool.set_queue(tasks),
+            Step::SetWaiters { shard: None, submitters } => pool.set_waiters(submitters),
             Step::Close { shard: None } => pool.close(),
             Step::DrainNow { shard: None } => return Answer::Left(pool.drain_now()),
             Step::Drain => {
@@ -260,6 +263,13 @@ impl<K: Kind> System<K> {
             }
             Step::Discard { shard: Some(shard) } => {
                 return Answer::Discarded(controls[shard].discard());
+            }
+            Step::CancelAll { shard: Some(shard) } => return stopped(controls[shard].cancel_all()),
+            Step::SetQueue { shard: Some(shard), tasks } => {
+                controls[shard].set_queue(tasks).expect("the bound is allowed");
+            }
+            Step::SetWaiters { shard: Some(shard), submitters } => {
+                controls[shard].set_waiters(submitters);
             }
             Step::Close { shard: Some(shard) } => controls[shard].close(),
             Step::DrainNow { shard: Some(shard) } => {
@@ -294,4 +304,8 @@ impl<K: Kind> System<K> {
         self.drain();
         self.check_end();
     }
+}
+
+fn stopped(cancelled: formic::Cancelled) -> Answer {
+    Answer::Stopped { queued: cancelled.queued, running: cancelled.futures + cancelled.asked }
 }

@@ -4,11 +4,24 @@ use std::sync::Arc;
 
 use super::Drives;
 use crate::engine::Engine;
+use crate::engine::context::set_epoch;
 use crate::engine::executor::cell::Runnable;
 use crate::engine::executor::polling::owner_here;
 use crate::engine::scheduler::core::Actions;
+use crate::on_cancel::Epoch;
 
 impl<W: Drives> Engine<W> {
+    /// The future that the calling thread polls starts another task of this pool: it is not concerned if all were
+    /// cancelled before.
+    pub(crate) fn start_task_here(&self) {
+        set_epoch(self.cancels.epoch());
+    }
+
+    /// How often all tasks were cancelled.
+    pub(crate) fn cancel_epoch(&self) -> Epoch {
+        self.cancels.epoch()
+    }
+
     /// The number of the run queue whose driver polls on the calling thread, if it is one of this pool's.
     pub(crate) fn run_queue_here(&self) -> Option<usize> {
         owner_here(self.work.executor()).map(|owner| owner.run_queue)

@@ -23,6 +23,7 @@ use crate::handle::JoinHandle;
 
 mod each;
 mod ends;
+mod stop;
 mod watchdog;
 mod lend;
 mod wakes;
