@@ -199,7 +199,8 @@ impl<J> Scheduler<J> {
                 if let Some(claimed) = claimed {
                     self.queue.give_back(claimed);
                 }
-                self.task_times.note(tasks, nanos);
+                let alone = self.worker_table.count(WorkerState::Engaged) == 1;
+                self.task_times.note(tasks, nanos, alone);
                 if let Some(end) = last {
                     self.end(end);
                 }

@@ -45,6 +45,8 @@ impl Trial {
         let mut trial = Trial::new(capacity, minimum);
         trial.scheduler.limits.queue = 10;
         trial.scheduler.limits.growth = Some(ByLoad { step: 2, grow_at: 0.3, shrink_at: 0.1 });
+        // Until it is known how long a task takes, one worker is enough for short ones.
+        trial.scheduler.task_times.note(1, 8_000, true);
         trial
     }
 
