@@ -75,10 +75,11 @@ fn race(server: &Server, name: &str, jobs: u64, pause: u64, rounds: usize) {
         let cpu = median(runs, |figures| figures.cpu_seconds) / jobs as f64 * 1e6;
         let busy = 100.0 * median(runs, |figures| figures.busy);
         let rate = jobs as f64 / seconds;
-        println!(
-            "{contender:<10} {rate:>10.0} {cpu:>11.1} µs {:>14.2} {busy:>6.1} %",
-            seconds / bare
-        );
+        print!("{contender:<10} {rate:>10.0} {cpu:>11.1} µs {:>14.2}", seconds / bare);
+        if pause > 0 {
+            print!(" {busy:>6.1} %");
+        }
+        println!();
     }
 }
 
