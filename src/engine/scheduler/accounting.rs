@@ -78,9 +78,9 @@ pub(crate) struct Accounting {
     tombstones: i64,
     /// Tombstones whose task was cancelled.
     cancelled: u64,
-    /// Tombstones whose task is being run by its joiner.
-    adopted: usize,
-    /// Tasks that ended beside the queue: adopted ones, and those of callers.
+    /// Tombstones whose task is being run out of its turn, by its joiner or in a lent place.
+    out_of_turn: usize,
+    /// Tasks that ended beside the queue: those run out of their turn, and those of callers.
     beside: Beside,
     /// Tasks that never came into the queue, because their submitter ran them itself.
     callers: u64,
@@ -103,8 +103,8 @@ impl Accounting {
         }
     }
 
-    pub(crate) fn adopted(&self) -> usize {
-        self.adopted
+    pub(crate) fn out_of_turn(&self) -> usize {
+        self.out_of_turn
     }
 
     fn note_tombstone_passed(&mut self) {
@@ -138,15 +138,15 @@ impl Accounting {
         self.cancelled += 1;
     }
 
-    /// A queued task is run by its joiner: its ticket is a tombstone.
-    pub(crate) fn note_adopt(&mut self) {
+    /// A queued task is run out of its turn: its ticket is a tombstone.
+    pub(crate) fn note_out_of_turn(&mut self) {
         self.tombstones += 1;
-        self.adopted += 1;
+        self.out_of_turn += 1;
     }
 
     /// Such a task has ended.
-    pub(crate) fn note_adopted(&mut self, end: End) {
-        self.adopted -= 1;
+    pub(crate) fn note_ended_out_of_turn(&mut self, end: End) {
+        self.out_of_turn -= 1;
         self.note_beside(end);
     }
 
@@ -213,7 +213,7 @@ impl<J> Scheduler<J> {
 
     /// Tasks that are running, by whomever.
     fn busy(&self, tally: Tally) -> usize {
-        tally.busy() + self.accounting.adopted + self.queue.fast_path.driven()
+        tally.busy() + self.accounting.out_of_turn + self.queue.fast_path.driven()
     }
 
     /// Whether no task is left: none in the queue and none running. Both come from one look at the
@@ -255,7 +255,7 @@ impl<J> Scheduler<J> {
         let ended = self.queue.published() - tickets as u64 - (tally.busy() + driven) as u64;
         // The worker that passes a tombstone over right now runs no task.
         let queued = tickets as i64 - accounting.tombstones;
-        let busy = (tally.busy() + accounting.adopted + driven) as i64 + queued.min(0);
+        let busy = (tally.busy() + accounting.out_of_turn + driven) as i64 + queued.min(0);
         let busy = busy.max(0) as usize;
         let (workers, idle) = match self.limits.worker_kind {
             WorkerKind::Threads => {

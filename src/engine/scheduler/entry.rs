@@ -51,6 +51,14 @@ impl Patience {
 /// A refusal, with the task if there was one.
 type Back<J> = (Option<J>, Refused);
 
+impl<J> Scheduler<J> {
+    /// The usual case: whether a task may enter without a closer look.
+    #[inline]
+    pub(super) fn is_clear(&self) -> bool {
+        self.queue.published() < self.gate.clear_until
+    }
+}
+
 /// What came of asking for a place.
 enum Asked<'a, J> {
     /// There is a place, as long as the lock is held.

@@ -29,7 +29,7 @@ pub(crate) struct Gate<J> {
     permits: usize,
     /// Until this many tasks are published a submitter enters at once: the pool is open, no submitter
     /// waits, there is a place, and there is a worker. Zero when one of these is in doubt.
-    clear_until: u64,
+    pub(super) clear_until: u64,
     pub(crate) refused: u64,
 }
 
@@ -87,12 +87,6 @@ impl<J> Gate<J> {
 }
 
 impl<J> Scheduler<J> {
-    /// The usual case: whether a task may enter without a closer look.
-    #[inline]
-    pub(crate) fn is_clear(&self) -> bool {
-        self.queue.published() < self.gate.clear_until
-    }
-
     /// The closer look.
     pub(crate) fn admission(&mut self) -> Admission {
         if self.is_closed() {

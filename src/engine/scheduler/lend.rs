@@ -116,7 +116,7 @@ impl<J> Scheduler<J> {
             WorkerKind::Threads => {
                 self.worker_table.count(WorkerState::Engaged) + self.lending.guests
             }
-            WorkerKind::Drivers(_) => self.queue.fast_path.driven() + self.accounting.adopted(),
+            WorkerKind::Drivers(_) => self.queue.fast_path.driven() + self.accounting.out_of_turn(),
         }
     }
 
@@ -162,7 +162,7 @@ impl<J> Scheduler<J> {
 
     /// Workers that run a task which was claimed out of its turn.
     pub(crate) fn claimed(&self) -> usize {
-        self.accounting.adopted().saturating_sub(self.lending.guests)
+        self.accounting.out_of_turn().saturating_sub(self.lending.guests)
     }
 
     /// Takes a queued task that a task waits for, if there is a lent place for it.
@@ -172,7 +172,7 @@ impl<J> Scheduler<J> {
             match queued.claim() {
                 Ok(job) => {
                     self.lending.borrowing += 1;
-                    self.accounting.note_adopt();
+                    self.accounting.note_out_of_turn();
                     return Some(job);
                 }
                 // What it holds is a user's, and must not be dropped under the lock.
@@ -215,7 +215,7 @@ impl<J> Scheduler<J> {
 
     /// A claimed task has ended.
     pub(crate) fn end_claimed(&mut self, end: End, actions: &mut Actions) {
-        self.accounting.note_adopted(end);
+        self.accounting.note_ended_out_of_turn(end);
         self.lending.borrowing -= 1;
         self.call_last_to_go(actions);
         self.call_after_lending(actions);
@@ -223,7 +223,7 @@ impl<J> Scheduler<J> {
 
     /// A task has ended that the thread ran which joins it.
     pub(crate) fn end_guest(&mut self, end: End, guest: Guest, actions: &mut Actions) {
-        self.accounting.note_adopted(end);
+        self.accounting.note_ended_out_of_turn(end);
         self.lending.guests -= 1;
         self.lending.borrowing -= usize::from(guest.borrows);
         self.lending.waiting -= usize::from(guest.within);
@@ -248,7 +248,7 @@ impl<J> Scheduler<J> {
         self.lending.guests += 1;
         self.lending.borrowing += usize::from(borrows);
         self.worker_table.quiet = false;
-        self.accounting.note_adopt();
+        self.accounting.note_out_of_turn();
         Some((task, Guest { borrows, within }))
     }
 }

@@ -16,14 +16,14 @@ type Room = [MaybeUninit<u128>; INLINE_BYTES / 16];
 
 /// A closure that can be called once.
 pub(crate) struct Task {
-    /// Holds a value of the type that `actions` was made for, until the task is called or dropped.
+    /// Holds a value of the type that `vtable` was made for, until the task is called or dropped.
     room: Room,
-    actions: &'static Actions,
+    vtable: &'static VTable,
     origin: &'static Location<'static>,
 }
 
 /// What can be done with the closure in a task's room.
-struct Actions {
+struct VTable {
     /// Moves the closure out of the room and calls it.
     call: unsafe fn(*mut Room, Counts) -> End,
     /// See [`QueuedTask::kill`].
@@ -75,21 +75,21 @@ impl Task {
     /// Calls the closure. Everything it owned is gone when this returns, also by a panic.
     pub(crate) fn call(self, counts: Counts) -> End {
         let mut task = ManuallyDrop::new(self);
-        // SAFETY: the room holds the closure that `actions` was made for, and it is moved out here
+        // SAFETY: the room holds the closure that `vtable` was made for, and it is moved out here
         // and never again: `ManuallyDrop` keeps `Task::drop` away from it.
-        unsafe { (task.actions.call)(&raw mut task.room, counts) }
+        unsafe { (task.vtable.call)(&raw mut task.room, counts) }
     }
 
     /// Makes sure that the task will not run. False if it would not have run anyway.
     pub(crate) fn kill(&self) -> bool {
-        // SAFETY: the room holds what `actions` was made for.
-        unsafe { (self.actions.kill)(&raw const self.room) }
+        // SAFETY: the room holds what `vtable` was made for.
+        unsafe { (self.vtable.kill)(&raw const self.room) }
     }
 
     /// Whether the task would not run.
     pub(crate) fn is_tombstone(&self) -> bool {
-        // SAFETY: the room holds what `actions` was made for.
-        unsafe { (self.actions.is_tombstone)(&raw const self.room) }
+        // SAFETY: the room holds what `vtable` was made for.
+        unsafe { (self.vtable.is_tombstone)(&raw const self.room) }
     }
 
     /// Gives the closure back.
@@ -114,15 +114,15 @@ impl Task {
         let mut room: Room = [MaybeUninit::uninit(); INLINE_BYTES / 16];
         // SAFETY: the room is large enough and aligned for a `C`, as asserted above.
         unsafe { room.as_mut_ptr().cast::<C>().write(closure) };
-        let actions = const {
-            &Actions {
+        let vtable = const {
+            &VTable {
                 call: call_in::<C>,
                 kill: kill_in::<C>,
                 is_tombstone: is_tombstone_in::<C>,
                 drop: drop_in::<C>,
             }
         };
-        Task { room, actions, origin: Location::caller() }
+        Task { room, vtable, origin: Location::caller() }
     }
 }
 
@@ -130,7 +130,7 @@ impl Drop for Task {
     fn drop(&mut self) {
         // SAFETY: a task that was called or taken apart is in `ManuallyDrop`, so here the closure
         // is still in the room.
-        unsafe { (self.actions.drop)(&raw mut self.room) };
+        unsafe { (self.vtable.drop)(&raw mut self.room) };
     }
 }
 

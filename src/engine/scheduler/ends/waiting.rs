@@ -1,14 +1,15 @@
 //! Waiting for an end: until nothing is left to do, or until a pool is drained.
 
 use std::future::Future;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use crate::engine::actions::Actions;
 use crate::engine::scheduler::core::{Phase, Scheduler};
-use crate::engine::wait::{Verdict, Waiter, block_on_until, is_over};
+use crate::engine::spin::look;
+use crate::engine::wait::{Verdict, Waiter, is_over, park_until, this_thread};
 use crate::engine::wait_list::WaitList;
 use crate::engine::{Engine, Work};
 use crate::error::{Cause, StillRunning};
@@ -94,9 +95,16 @@ impl<W: Work> Engine<W> {
         deadline: Option<Instant>,
     ) -> Result<(), StillRunning> {
         let may_block = is_over(deadline) || W::may_block();
-        let mut end = pin!(UntilEnd { engine: self, what, may_block, waiter: None });
-        let ended = block_on_until(deadline, |context| end.as_mut().poll(context), || None);
-        ended.unwrap_or_else(|| end.give_up())
+        let mut end = UntilEnd { engine: self, what, may_block, waiter: None };
+        if end.begin(&this_thread())? || look(|| end.has_ended().then_some(())).is_some() {
+            return end.end();
+        }
+        while !end.has_ended() {
+            if !park_until(deadline, None) {
+                return end.give_up();
+            }
+        }
+        end.end()
     }
 
     /// As [`Engine::wait_until`], for a future. The pool is closed when it is first polled.
@@ -144,10 +152,14 @@ impl<W: Work> UntilEnd<'_, W> {
         Ok(has_ended)
     }
 
+    fn has_ended(&self) -> bool {
+        self.waiter.as_ref().is_some_and(|waiter| waiter.verdict().is_some())
+    }
+
     /// The time is over. Says what is left, unless the end has come after all.
     fn give_up(&self) -> Result<(), StillRunning> {
         let scheduler = self.engine.lock();
-        if self.waiter.as_ref().is_some_and(|waiter| waiter.verdict().is_some()) {
+        if self.has_ended() {
             drop(scheduler);
             return self.end();
         }

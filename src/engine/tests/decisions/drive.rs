@@ -67,7 +67,7 @@ fn a_driver_goes_when_nothing_is_left_that_may_need_it() {
     assert_eq!(next(1, |trial| trial.scheduler.queue.fast_path.begin_driven(1)), Refill::Idle);
     assert_eq!(next(2, |trial| trial.scheduler.queue.fast_path.begin_driven(1)), Refill::Idle);
     assert_eq!(next(1, |trial| trial.scheduler.hold_place()), Refill::Idle);
-    let adopt = |trial: &mut Trial| trial.scheduler.accounting.note_adopt();
+    let adopt = |trial: &mut Trial| trial.scheduler.accounting.note_out_of_turn();
     assert_eq!(next(1, adopt), Refill::Idle, "one runs in a lent place");
     assert_eq!(next(2, adopt), Refill::Idle, "another one may need help with it");
 }
