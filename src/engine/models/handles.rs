@@ -11,7 +11,7 @@ use loom::thread;
 use super::{WAIT, explore, settings};
 use crate::engine::context::enter;
 use crate::engine::task::closure::Task;
-use crate::engine::{Ended, Engine, Hooks, Joinable, Kind, QueueEntry, Settings, TaskState};
+use crate::engine::{Ended, Engine, Hooks, Joinable, QueueEntry, Settings, TaskState};
 use crate::error::TaskPanic;
 use crate::handle::JoinHandle;
 use crate::pool::{Closures, Spawned};

@@ -57,7 +57,7 @@ fn wake_while_all_are_cancelled(submit: impl Fn(&Pool, Event, Arc<AtomicBool>)) 
 fn the_function_of_a_future_is_called_before_it_is_dropped() {
     explore(|| {
         wake_while_all_are_cancelled(|pool, event, missed| {
-            super::submit(pool, with_function(event, missed));
+            submit(pool, with_function(event, missed));
         });
     });
 }
@@ -76,7 +76,7 @@ fn all_futures_are_cancelled_while_a_pool_is_drained_and_opened_again() {
     explore(|| {
         let (pool, drops) = (pool(1, Start::Thread, settings(2, 8)), Drops::default());
         let guard = drops.guard();
-        super::submit(&pool, async move {
+        submit(&pool, async move {
             let _guard = guard;
             1
         });
@@ -84,7 +84,7 @@ fn all_futures_are_cancelled_while_a_pool_is_drained_and_opened_again() {
         let opener = thread::spawn(move || {
             drain(&other);
             other.reopen().unwrap();
-            super::submit(&other, async move {
+            submit(&other, async move {
                 let _guard = guard;
                 1
             });
@@ -105,7 +105,7 @@ fn a_future_is_driven_or_taken_out_of_the_queue() {
     explore(|| {
         let (pool, drops) = (pool(1, Start::Thread, settings(2, 8)), Drops::default());
         let guard = drops.guard();
-        super::submit(&pool, async move {
+        submit(&pool, async move {
             let _guard = guard;
             1
         });
