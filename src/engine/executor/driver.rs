@@ -129,9 +129,7 @@ impl<W: Drives> Driver<W> {
         let engine = Arc::clone(&self.engine);
         let _inside = enter(Arc::clone(&engine) as _, Some(POLLS));
         let _polls = Polls::cells_of(&self.owner, self.me);
-        let rise = self.executor().rise(self.me, context.waker());
-        self.unknown |= rise.unknown;
-        self.notified = rise.notified;
+        self.rise(context);
         if self.executor().is_spare(self.me)
             && let Some(turn) = self.rest(context)
         {
@@ -163,6 +161,13 @@ impl<W: Drives> Driver<W> {
                 }
             }
         }
+    }
+
+    /// It is up from here on, and learns whether it was woken to look for something ready.
+    fn rise(&mut self, context: &Context<'_>) {
+        let rise = self.executor().rise(self.me, context.waker());
+        self.unknown |= rise.unknown;
+        self.notified = rise.notified;
     }
 
     /// What is ready on its own run queue comes first, except once in a stride: that may never be empty.
