@@ -165,7 +165,8 @@ impl<W: Drives> Driving<W> {
             Some((made_of, driver_waker)) if made_of.will_wake(waker) => driver_waker.clone(),
             _ => {
                 let runtime = self.runtime.clone();
-                let driver_waker = Waker::from(Arc::new(DriverWaker { waker: waker.clone(), runtime }));
+                let driver_waker =
+                    Waker::from(Arc::new(DriverWaker { waker: waker.clone(), runtime }));
                 self.driver_waker = Some((waker.clone(), driver_waker.clone()));
                 driver_waker
             }

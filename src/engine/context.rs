@@ -90,7 +90,7 @@ pub(crate) fn address<T: ?Sized>(engine: &Arc<T>) -> usize {
 pub(crate) fn current_waits() -> Option<Arc<Waits>> {
     #[cfg(any(feature = "tokio", test))]
     if inside()? == Kind::Task {
-        return polling::current_waits(&current_pool()?);
+        return Some(polling::current_waits(&current_pool()?));
     }
     POLLED.with(|polled| polled.set(true));
     with_innermost(|frame| {
