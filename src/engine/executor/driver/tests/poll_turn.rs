@@ -22,9 +22,9 @@ fn each_poll_is_told_when_a_turn_ends() {
     (driver.stride, driver.time) = (1000, AT_ONCE);
     let mut poll_turn = PollTurn::begin(2);
     poll_turn.strode = 2;
-    assert!(!poll_turn.is_over(&driver.poll_stats(), Duration::MAX));
+    assert!(!poll_turn.is_over(driver.poll_stats(), Duration::MAX));
     poll_turn.strode = 4;
-    assert!(!poll_turn.is_over(&driver.poll_stats(), Duration::MAX));
+    assert!(!poll_turn.is_over(driver.poll_stats(), Duration::MAX));
     assert_eq!((told(&driver), poll_turn.polls, poll_turn.strode), (14, 6, 0));
 }
 
