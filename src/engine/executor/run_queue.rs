@@ -135,7 +135,7 @@ impl RunQueue {
         }
     }
 
-    /// A driver is up: see [`Wakes::rise`].
+    /// A driver is up, and is woken by this waker when it sleeps.
     pub(super) fn rise(&self, executor: &Executor, driver: usize, waker: &Waker) -> Rise {
         let mut wakes = lock(&self.wakes);
         let notified = wakes.wake_up(executor, driver);
