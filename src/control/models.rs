@@ -5,6 +5,7 @@ use std::sync::Arc;
 use loom::thread;
 
 use super::Control;
+use super::steer::Steer as _;
 use crate::engine::Engine;
 use crate::engine::models::{explore, settings};
 use crate::pool::Closures;
