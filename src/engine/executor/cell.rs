@@ -322,6 +322,10 @@ impl<F: TaskFuture + 'static> Runnable for Cell<F> {
         let Some(free_list) = self.free_list.as_ref().and_then(Weak::upgrade) else {
             return Some(self);
         };
+        // The thread that has lost it gives it up, maybe later than now.
+        if self.header.is_lost() {
+            return Some(self);
+        }
         lock(&free_list).push(self);
         None
     }

@@ -119,7 +119,8 @@ impl RunQueue {
         if found { wakes.notify(executor) } else { None }
     }
 
-    /// Cells that have ended leave. The place of one may be another's, if its driver was lost meanwhile.
+    /// Cells that have ended leave. The place of one may be another's, if its driver was lost meanwhile: the thread that
+    /// has lost it gives it up, so it is not used again.
     pub(super) fn remove(&self, ended: &[Arc<dyn Runnable>]) {
         let mut state = lock(&self.state);
         for cell in ended {
@@ -131,6 +132,8 @@ impl RunQueue {
             {
                 *place = None;
                 state.vacant.push(index);
+            } else {
+                cell.header().set_lost();
             }
         }
     }

@@ -271,6 +271,18 @@ fn a_cell_that_leaves_goes_back_to_its_free_list() {
 }
 
 #[test]
+fn a_cell_that_has_ended_and_is_lost_is_not_used_again() {
+    let (trial, free_list) = (Trial::new(DriverThreads::Shared), Arc::default());
+    trial.executor.add(&trial.owners[0], &mut vec![Cell::from_free_list(&free_list, waits())]);
+    let cell = trial.next(0).expect("it is ready");
+    assert_eq!(cell::abandon(&cell), End::Cancelled);
+    let lost = trial.executor.lose(1);
+    trial.remove(&cell);
+    assert!(lock(&free_list).is_empty(), "the thread that has lost it may give it up only now");
+    assert_eq!(lost.len(), 1);
+}
+
+#[test]
 fn a_cell_that_leaves_is_kept_until_its_driver_sleeps_or_goes() {
     for gone in [false, true] {
         let trial = Trial::new(DriverThreads::Shared);
