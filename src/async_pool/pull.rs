@@ -4,7 +4,7 @@
 //! and takes the next. It holds one place for as long as there are items, and gives it up if others wait
 //! for one. The first puller
 //! has the pool begin with a [`RampUp`] more as soon as it has got an item, one of these does the same, and so
-//! on until the capacity is reached; they begin beside it, unless a task is queued. Only one puller
+//! on until the capacity is reached. Only one puller
 //! waits for an item; the others that find none are gone, and their places are free.
 
 mod puller;
@@ -19,9 +19,7 @@ use self::puller::{InThePool, Own, Puller};
 use super::futures::{Futures, Job};
 use super::ramp_up::RampUp;
 use super::source::PollItems;
-use crate::engine::{
-    Cell, CloseListener, CloseSubscription, Drives, Engine, Runnable, forget_waits,
-};
+use crate::engine::{Cell, CloseListener, CloseSubscription, Drives, Engine, forget_waits};
 use crate::error::{JoinError, Refused, TaskPanic};
 
 /// Where results go.
@@ -57,8 +55,6 @@ pub(super) struct Pull<S, F, K> {
     count: AtomicUsize,
     /// Pullers that wait in the queue. They have no item.
     queued: AtomicUsize,
-    /// Nor have those that have begun beside another and were not polled yet: how many, by run queue.
-    fresh: Vec<AtomicUsize>,
     /// Pullers that have begun.
     begun: AtomicUsize,
     ramp_up: RampUp,
@@ -78,14 +74,6 @@ struct Items<S> {
     cut_off: bool,
     /// The puller that waits for an item, or for room for its result, and how it is woken.
     waiter: Option<(Id, Waker)>,
-}
-
-/// Where a puller comes from that was not polled yet.
-#[derive(Clone, Copy)]
-enum From {
-    Queue,
-    /// It has begun beside another, in this run queue.
-    Beside(u32),
 }
 
 /// Which puller it is: where it lies, because it does not move.
@@ -114,7 +102,6 @@ where
         (source, function, sink): (S, F, K),
         origin: &'static Location<'static>,
     ) -> Arc<Self> {
-        let run_queues = engine.work().executor().run_queues().len();
         Arc::new_cyclic(|this: &Weak<Self>| Pull {
             engine: Arc::clone(engine),
             function,
@@ -122,7 +109,6 @@ where
             items: Mutex::new(Items { source, over: false, cut_off: false, waiter: None }),
             count: AtomicUsize::new(0),
             queued: AtomicUsize::new(0),
-            fresh: (0..run_queues).map(|_| AtomicUsize::new(0)).collect(),
             begun: AtomicUsize::new(0),
             ramp_up: RampUp::new(),
             stop: AtomicBool::new(false),
@@ -133,34 +119,22 @@ where
     }
 
     /// One more puller.
-    fn puller<P>(self: &Arc<Self>, from: From) -> Puller<S, F, Fut, K, P> {
+    fn puller<P>(self: &Arc<Self>) -> Puller<S, F, Fut, K, P> {
         self.count.fetch_add(1, Ordering::Relaxed);
-        self.not_polled(from).fetch_add(1, Ordering::Relaxed);
-        Puller::new(Arc::clone(self), from)
-    }
-
-    /// How many pullers from there were not polled yet.
-    fn not_polled(&self, from: From) -> &AtomicUsize {
-        match from {
-            From::Queue => &self.queued,
-            From::Beside(run_queue) => &self.fresh[run_queue as usize],
-        }
+        self.queued.fetch_add(1, Ordering::Relaxed);
+        Puller::new(Arc::clone(self))
     }
 
     /// A puller in the place of the task that pulls.
     pub(super) fn own_puller(self: &Arc<Self>) -> Puller<S, F, Fut, K, Own> {
-        self.puller(From::Queue)
-    }
-
-    fn cell(self: &Arc<Self>, from: From) -> Arc<dyn Runnable> {
-        // Pullers are made by pullers, so no submitter frees the memory of those that have ended.
-        self.engine.work().executor().deferred_frees.free_some();
-        Cell::new(self.puller::<InThePool>(from))
+        self.puller()
     }
 
     /// The job of one more puller, for the queue.
     pub(super) fn job(self: &Arc<Self>) -> Job {
-        Job::Bare(self.cell(From::Queue))
+        // Pullers are made by pullers, so no submitter frees the memory of those that have ended.
+        self.engine.work().executor().deferred_frees.free_some();
+        Job::Bare(Cell::new(self.puller::<InThePool>()))
     }
 
     fn next(&self, puller: Id, context: &Context<'_>) -> Next<K::Number, S::Item> {
@@ -237,25 +211,9 @@ where
     fn grow(self: &Arc<Self>) {
         let count = self.count.load(Ordering::Relaxed);
         // Those in the queue start more when it is their turn.
-        if !self.engine.may_run_more_than(count) || !self.are_polled(From::Queue) {
-            return;
-        }
-        let Some(run_queue) = self.engine.run_queue_here() else {
+        if self.engine.may_run_more_than(count) && self.queued.load(Ordering::Relaxed) == 0 {
             self.ramp_up.begin(|pullers| self.engine.offer(pullers, || self.job()));
-            return;
-        };
-        let own = From::Beside(run_queue as u32);
-        if self.are_polled(own) {
-            self.ramp_up.begin(|pullers| {
-                let beside = self.engine.begin_beside(pullers, || self.cell(own));
-                beside.unwrap_or_else(|| self.engine.offer(pullers, || self.job()))
-            });
         }
-    }
-
-    /// Whether all pullers from there have been polled.
-    fn are_polled(&self, from: From) -> bool {
-        self.not_polled(from).load(Ordering::Relaxed) == 0
     }
 
     /// Whether a task that is no puller of this pull waits for the place of a puller.
@@ -289,26 +247,21 @@ where
         self.begun.load(Ordering::Acquire) == 0 && !lock(&self.items).over
     }
 
-    fn settle(&self, from: From) {
-        self.not_polled(from).fetch_sub(1, Ordering::Relaxed);
+    fn settle(&self) {
+        self.queued.fetch_sub(1, Ordering::Relaxed);
         self.begun.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A puller leaves, that was not polled yet if it is known where it came from.
-    fn leave(&self, puller: Id, from: Option<From>) {
+    /// A puller leaves, that was not polled yet if it is new.
+    fn leave(&self, puller: Id, new: bool) {
         let mut items = lock(&self.items);
         let waits = items.waiter.as_ref().is_some_and(|(waiting, _)| *waiting == puller);
         let waiter = if waits { items.waiter.take() } else { None };
         drop(items);
         drop(waiter);
         // AcqRel: the last one sees what the others have done.
-        let last_begun = match from {
-            None => self.begun.fetch_sub(1, Ordering::AcqRel) == 1,
-            Some(from) => {
-                self.not_polled(from).fetch_sub(1, Ordering::Relaxed);
-                false
-            }
-        };
+        let left = if new { &self.queued } else { &self.begun };
+        let last_begun = left.fetch_sub(1, Ordering::AcqRel) == 1 && !new;
         if self.count.fetch_sub(1, Ordering::AcqRel) == 1 || last_begun {
             let waker = lock(&self.end).take();
             waker.into_iter().for_each(Waker::wake);

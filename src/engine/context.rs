@@ -58,7 +58,7 @@ pub(crate) enum Kind {
 #[derive(Clone, Copy)]
 pub(crate) struct Polls {
     /// What it waits for, as a task of this pool.
-    pub(crate) waits: fn(&Arc<dyn Lender>) -> Option<Arc<Waits>>,
+    pub(crate) waits: fn(&Arc<dyn Lender>) -> Arc<Waits>,
     /// Whose functions are its, if its task has no handle.
     pub(crate) owner: fn() -> Owner,
 }
@@ -118,7 +118,7 @@ pub(crate) fn set_epoch(epoch: Epoch) -> Epoch {
 /// What the task that the calling thread runs waits for.
 pub(crate) fn current_waits() -> Option<Arc<Waits>> {
     if let Some(polls) = with_innermost(|frame| frame.polls)? {
-        return (polls.waits)(&current_pool()?);
+        return Some((polls.waits)(&current_pool()?));
     }
     POLLED.with(|polled| polled.set(true));
     with_innermost(|frame| {

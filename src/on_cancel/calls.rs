@@ -49,9 +49,9 @@ pub(crate) type Epoch = u16;
 pub(crate) enum Owner {
     /// A task without a handle that lies in no cell: a closure, or a future that is being made.
     Unplaced,
-    /// The task without a handle that lies in a cell: the number of its run queue, and its index there.
+    /// The task without a handle that lies in the cell at this address.
     #[cfg(any(feature = "tokio", test))]
-    Cell(usize, u32),
+    Cell(usize),
     /// The task state at this address.
     Task(usize),
 }
@@ -254,12 +254,12 @@ mod tests {
     #[test]
     fn before_a_future_is_dropped_its_old_functions_are_called() {
         let (cancels, called) = (Cancels::default(), Arc::new(AtomicUsize::new(0)));
-        register(&cancels, Owner::Cell(0, 1), &called, 1);
-        register(&cancels, Owner::Cell(1, 0), &called, 10);
+        register(&cancels, Owner::Cell(8), &called, 1);
+        register(&cancels, Owner::Cell(16), &called, 10);
         register(&cancels, Owner::Unplaced, &called, 100);
         cancels.begin_epoch();
-        register(&cancels, Owner::Cell(0, 1), &called, 1000);
-        cancels.call_old_for(Owner::Cell(0, 1));
+        register(&cancels, Owner::Cell(8), &called, 1000);
+        cancels.call_old_for(Owner::Cell(8));
         assert_eq!(called.load(Ordering::Relaxed), 101);
     }
 }

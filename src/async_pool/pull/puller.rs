@@ -12,7 +12,7 @@ use pin_project_lite::pin_project;
 
 use super::super::runtime::goes_on;
 use super::super::source::PollItems;
-use super::{From, Next, Pull, Sink, panicked};
+use super::{Next, Pull, Sink, panicked};
 use crate::engine::{End, Patience, TaskFuture, contain};
 use crate::error::JoinError;
 
@@ -70,7 +70,7 @@ pin_project! {
     {
         fn drop(this: Pin<&mut Self>) {
             let id = std::ptr::from_ref(this.as_ref().get_ref()).addr();
-            let from = if let Stage::New { from } = this.stage { Some(from) } else { None };
+            let new = matches!(this.stage, Stage::New);
             let this = this.project();
             let Some(pull) = this.pull.take() else { return };
             // The thread that drops the puller must not unwind from a user's panic.
@@ -81,7 +81,7 @@ pin_project! {
             });
             // If it was the last one, all that was pulled from goes with it.
             contain(|| {
-                pull.leave(id, from);
+                pull.leave(id, new);
                 drop(pull);
             });
         }
@@ -93,7 +93,7 @@ pin_project! {
     #[project = StageNow]
     enum Stage<N, Fut> {
         // It has not been polled.
-        New { from: From },
+        New,
         // It has no item.
         Empty,
         // It has one, whose result has this number.
@@ -122,8 +122,8 @@ where
     Fut: Future<Output = K::Result> + Send + 'static,
     K: Sink,
 {
-    pub(super) fn new(pull: Arc<Pull<S, F, K>>, from: From) -> Self {
-        Puller { pull: Some(pull), stage: Stage::New { from }, place: PhantomData }
+    pub(super) fn new(pull: Arc<Pull<S, F, K>>) -> Self {
+        Puller { pull: Some(pull), stage: Stage::New, place: PhantomData }
     }
 }
 
@@ -141,8 +141,8 @@ where
         let id = std::ptr::from_ref(self.as_ref().get_ref()).addr();
         let mut this = self.project();
         let Some(pull) = &*this.pull else { return Poll::Ready(End::Counted) };
-        if let StageNow::New { from } = this.stage.as_mut().project() {
-            pull.settle(*from);
+        if let StageNow::New = this.stage.as_mut().project() {
+            pull.settle();
             this.stage.set(Stage::Empty);
         }
         for done in 1.. {

@@ -13,10 +13,11 @@ use std::task::{Context, Poll, Wake, Waker};
 
 pub(crate) use self::header::Header;
 use crate::engine::contain::contain;
-use crate::engine::context::epoch;
-use crate::engine::executor::polling::{owner, set_place, suspend};
+use crate::engine::context::{epoch, set_epoch};
+use crate::engine::executor::polling::{owner, replace_waits, set_cell};
 use crate::engine::scheduler::accounting::End;
 use crate::engine::sync::{Mutex, Place, lock};
+use crate::engine::waits::Waits;
 use crate::error::TaskPanic;
 use crate::on_cancel::Cancels;
 
@@ -41,6 +42,8 @@ pub(crate) struct Cell<F> {
     header: Header,
     /// For the thread that made it Polling, or Over when no thread polled it; or has its only reference.
     body: Place<Option<F>>,
+    /// What its task waits for, if it has polled a handle. For the same thread.
+    waits: Place<Option<Arc<Waits>>>,
     /// Where it goes when it is over, if it is used again.
     free_list: Option<Weak<FreeList<F>>>,
 }
@@ -106,7 +109,8 @@ impl<F: TaskFuture + 'static> Cell<F> {
     }
 
     fn with(body: F, free_list: Option<Weak<FreeList<F>>>) -> Arc<Self> {
-        Arc::new(Cell { header: Header::new(), body: Place::new(Some(body)), free_list })
+        let (header, body, waits) = (Header::new(), Place::new(Some(body)), Place::new(None));
+        Arc::new(Cell { header, body, waits, free_list })
     }
 
     /// A cell from the free list, or a new one for it.
@@ -129,6 +133,17 @@ impl<F: TaskFuture + 'static> Cell<F> {
         let body = self.body.with_mut(|body| unsafe { (*body).take() });
         self.header.set_over();
         body
+    }
+
+    /// Begins a poll, unless it is not to be polled, and says of which task of this thread it is.
+    #[inline]
+    fn begin_poll(&self) -> bool {
+        let begins = self.header.begin_poll();
+        if begins {
+            set_cell(std::ptr::from_ref(&self.header).addr());
+            set_epoch(self.header.epoch());
+        }
+        begins
     }
 
     /// The body, pinned. It lies in an `Arc` and is not moved out of it once it has been polled: it is
@@ -195,20 +210,60 @@ impl<F: TaskFuture + 'static> Cell<F> {
         unsafe { self.drop_body() }
     }
 
+    /// Puts waits in the place of others.
+    ///
+    /// # Safety
+    /// As for `with_body`.
+    #[inline]
+    unsafe fn replace_waits(&self, waits: Option<Arc<Waits>>) -> Option<Arc<Waits>> {
+        // SAFETY: no other thread is let in meanwhile.
+        self.waits.with_mut(|place| unsafe { std::mem::replace(&mut *place, waits) })
+    }
+
+    /// Its task runs again, if it was suspended on handles.
+    ///
+    /// # Safety
+    /// As for `with_body`.
+    #[inline]
+    unsafe fn resume(&self) {
+        // SAFETY: the caller's.
+        let waits = unsafe { self.replace_waits(None) };
+        waits.iter().for_each(|waits| waits.resume());
+        drop(replace_waits(waits));
+    }
+
+    /// The poll has ended, and not its task: its place is lent if a handle is pending.
+    ///
+    /// # Safety
+    /// As for `with_body`.
+    #[inline]
+    unsafe fn suspend(&self) {
+        if let Some(waits) = replace_waits(None) {
+            waits.suspend();
+            // SAFETY: the caller's.
+            unsafe { self.replace_waits(Some(waits)) };
+        }
+    }
+
     /// Drops the body, and says how it is to be counted.
     ///
     /// # Safety
     /// As for `with_body`.
     unsafe fn drop_body(&self) -> End {
         // SAFETY: the caller's.
-        unsafe {
+        let waits = unsafe { self.replace_waits(None) };
+        // SAFETY: the caller's.
+        let end = unsafe {
             self.with_body(|mut body| {
                 let end =
                     body.as_ref().get_ref().as_ref().map_or(End::Counted, TaskFuture::end_by_drop);
                 contain(|| body.set(None));
                 end
             })
-        }
+        };
+        // After the handles of the future, which belong to them.
+        drop(waits);
+        end
     }
 }
 
@@ -219,11 +274,8 @@ impl<F: TaskFuture + 'static> Runnable for Cell<F> {
 
     fn run(self: Arc<Self>, cancels: &Cancels, panic: &mut Option<TaskPanic>) -> Polled {
         let header = &self.header;
-        if !header.begin_poll() {
+        if !self.begin_poll() {
             return Polled::Waits;
-        }
-        if let Some(owner) = header.owner() {
-            set_place(owner, header);
         }
         // After it is Polling: a thread that cancels all and wakes it before is heard here, and later has it polled again.
         if header.epoch() != cancels.epoch() {
@@ -232,12 +284,15 @@ impl<F: TaskFuture + 'static> Runnable for Cell<F> {
             header.set_over();
             return Polled::Ended(end);
         }
+        // SAFETY: it is Polling by this thread, until `end_poll` or `set_over`.
+        unsafe { self.resume() };
         let waker = Waker::from(Arc::clone(&self));
         // SAFETY: it is Polling by this thread, until `end_poll` or `set_over`.
         let end = match unsafe { self.poll_body(&mut Context::from_waker(&waker)) } {
             Ok(None) => {
                 // While it is Polling, so that the next poll comes after this.
-                suspend();
+                // SAFETY: it is still Polling by this thread.
+                unsafe { self.suspend() };
                 if F::STARTS_OTHERS {
                     header.set_epoch(epoch());
                 }
@@ -253,6 +308,7 @@ impl<F: TaskFuture + 'static> Runnable for Cell<F> {
                 End::Panicked
             }
         };
+        drop(replace_waits(None));
         header.set_over();
         Polled::Ended(end)
     }
@@ -266,6 +322,10 @@ impl<F: TaskFuture + 'static> Runnable for Cell<F> {
         let Some(free_list) = self.free_list.as_ref().and_then(Weak::upgrade) else {
             return Some(self);
         };
+        // The thread that has lost it gives it up, maybe later than now.
+        if self.header.is_lost() {
+            return Some(self);
+        }
         lock(&free_list).push(self);
         None
     }

@@ -73,21 +73,6 @@ impl<J> Scheduler<J> {
         }
     }
 
-    /// A driver begins with up to `most` tasks that do not pass through the queue. How many it may begin with;
-    /// None if a thread stands in the queue, who comes first.
-    pub(crate) fn begin_beside(&mut self, most: usize, actions: &mut Actions) -> Option<usize> {
-        if self.queue.queued() > 0 {
-            return None;
-        }
-        let tasks = self.room_to_run().min(most);
-        if tasks > 0 {
-            self.queue.pass(tasks);
-            self.queue.fast_path.begin_driven(tasks);
-            self.start_all(actions);
-        }
-        Some(tasks)
-    }
-
     /// Whether a driver may go. It stays while tasks run, of whichever driver, because it may have to
     /// help with them. Only the accounting can tell: whether its own run queue is empty may change with every
     /// poll by another driver.

@@ -4,7 +4,6 @@
 //! the driver is woken.
 
 mod begun;
-mod beside;
 mod poll_turn;
 
 use std::sync::Arc;
@@ -27,10 +26,8 @@ use crate::on_cancel::Epoch;
 
 /// After so many polls a driver asks the queue for more tasks and tells which have ended.
 const POLLS_PER_REFILL: usize = 32;
-/// After so long a driver that drives alone lets the runtime do what it has to do.
+/// After so long a driver lets the runtime see to other tasks, timers and sockets.
 const TURN: Duration = Duration::from_micros(250);
-/// The same while drivers occupy all threads of the runtime, so that none sees to timers and sockets meanwhile.
-const SHORT_TURN: Duration = Duration::from_micros(50);
 /// So many polls in a row are short before a watchdog is worth its thread.
 const SHORT_POLLS: usize = 512;
 /// It takes so many tasks at a time.
@@ -77,8 +74,8 @@ pub(crate) struct Driver<W: Drives> {
     gone: bool,
     /// See [`PollTurn`].
     stride: usize,
-    /// How long a turn takes, alone and beside others.
-    times: (Duration, Duration),
+    /// How long a turn takes.
+    time: Duration,
     /// How many polls in a row were short.
     short: usize,
     /// It was woken to look for something ready, and has not done so.
@@ -101,7 +98,7 @@ impl<W: Drives> Driver<W> {
             unknown: true,
             gone: false,
             stride: POLLS_PER_REFILL,
-            times: (TURN, SHORT_TURN),
+            time: TURN,
             short: 0,
             notified: false,
             helps: false,
@@ -128,11 +125,8 @@ impl<W: Drives> Driver<W> {
         let _ = self.begun.rely();
         let engine = Arc::clone(&self.engine);
         let _inside = enter(Arc::clone(&engine) as _, Some(POLLS));
-        let _polls = Polls::cells_of(&self.owner, self.me);
-        self.rise(context);
-        if self.executor().is_spare(self.me)
-            && let Some(turn) = self.rest(context)
-        {
+        let _polls = Polls::begin(self.poll_stats().is_short());
+        if let Some(turn) = self.rise(context) {
             return turn;
         }
         let mut poll_turn = PollTurn::begin(self.stride);
@@ -152,7 +146,7 @@ impl<W: Drives> Driver<W> {
             drop(granted);
             if poll_turn.has_polled() {
                 self.refill(context, Has::Ready);
-                let is_over = poll_turn.is_over(self.poll_stats(), self.time());
+                let is_over = poll_turn.is_over(self.poll_stats(), self.time);
                 self.note_short();
                 self.helps = self.executor().is_apart();
                 if is_over {
@@ -163,11 +157,12 @@ impl<W: Drives> Driver<W> {
         }
     }
 
-    /// It is up from here on, and learns whether it was woken to look for something ready.
-    fn rise(&mut self, context: &Context<'_>) {
+    /// The driver is up. If another one is, and is enough, it rests.
+    fn rise(&mut self, context: &Context<'_>) -> Option<Turn> {
         let rise = self.executor().rise(self.me, context.waker());
         self.unknown |= rise.unknown;
         self.notified = rise.notified;
+        if self.executor().is_spare(self.me) { self.rest(context) } else { None }
     }
 
     /// What is ready on its own run queue comes first, except once in a stride: that may never be empty.
@@ -180,11 +175,6 @@ impl<W: Drives> Driver<W> {
     /// Whether polls are short, so that what is polled knows it, too.
     fn note_short(&self) {
         set_short(self.poll_stats().is_short());
-    }
-
-    /// How long this turn may take.
-    fn time(&self) -> Duration {
-        if self.executor().is_alone() { self.times.0 } else { self.times.1 }
     }
 
     fn end_poll_turn(&mut self, poll_turn: &PollTurn) {
@@ -315,6 +305,17 @@ impl<W: Drives> Driver<W> {
 }
 
 impl<W: Drives> Engine<W> {
+    /// The future that the calling thread polls starts another task of this pool: it is not concerned if all were
+    /// cancelled before.
+    pub(crate) fn start_task_here(&self) {
+        set_epoch(self.cancels.epoch());
+    }
+
+    /// How often all tasks were cancelled.
+    pub(crate) fn cancel_epoch(&self) -> Epoch {
+        self.cancels.epoch()
+    }
+
     /// Whether something stands in the queue, or a thread waits for a place or the end. Only a hint.
     pub(crate) fn is_wanted(&self) -> bool {
         self.fast_path.hurry() || self.fast_path.tally().queued(self.fast_path.published()) > 0

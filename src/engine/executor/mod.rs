@@ -147,11 +147,6 @@ impl Executor {
         self.asleep.load(Ordering::Relaxed) > 0 && self.policy() == PollPolicy::Shared
     }
 
-    /// Whether a driver is alone with its timers.
-    pub(crate) fn is_alone(&self) -> bool {
-        self.drivers() == 1 || self.is_apart() || self.policy() == PollPolicy::Single
-    }
-
     /// Whether a driver is to sleep, because another one is up and one is enough.
     pub(crate) fn is_spare(&self, driver: usize) -> bool {
         self.policy() == PollPolicy::Single && self.own(driver).is_crowded()

@@ -6,17 +6,14 @@
 
 mod wakes;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::Waker;
 
 use self::wakes::Wakes;
 use super::{Executor, Owner};
-use crate::engine::context::Lender;
 use crate::engine::executor::cell::Runnable;
-use crate::engine::sync::atomic::{AtomicBool, Ordering};
 use crate::engine::sync::{Mutex, Padded, lock};
-use crate::engine::waits::Waits;
 
 /// The most cells for which an empty run queue keeps room: 24 bytes each.
 const KEPT_CELLS: usize = 1024;
@@ -26,8 +23,6 @@ pub(crate) struct RunQueue {
     /// Locked before the wakes, if both are.
     state: Padded<Mutex<Cells>>,
     wakes: Padded<Mutex<Wakes>>,
-    /// A cell may have polled a handle.
-    awaits: AtomicBool,
 }
 
 #[derive(Default)]
@@ -36,17 +31,11 @@ struct Cells {
     cells: Vec<Option<Arc<dyn Runnable>>>,
     vacant: Vec<u32>,
     ready: VecDeque<u32>,
-    /// What those wait for that have polled a handle.
-    waits: HashMap<u32, Arc<Waits>>,
 }
 
 impl RunQueue {
     pub(super) fn new(drivers: usize) -> Self {
-        RunQueue {
-            state: Padded::default(),
-            wakes: Padded(Mutex::new(Wakes::new(drivers))),
-            awaits: AtomicBool::new(false),
-        }
+        RunQueue { state: Padded::default(), wakes: Padded(Mutex::new(Wakes::new(drivers))) }
     }
 
     /// Puts in new cells. Those that were ready before are polled before them.
@@ -130,9 +119,9 @@ impl RunQueue {
         if found { wakes.notify(executor) } else { None }
     }
 
-    /// Cells that have ended leave. The place of one may be another's, if its driver was lost meanwhile.
+    /// Cells that have ended leave. The place of one may be another's, if its driver was lost meanwhile: the thread that
+    /// has lost it gives it up, so it is not used again.
     pub(super) fn remove(&self, ended: &[Arc<dyn Runnable>]) {
-        let mut waits = Vec::new();
         let mut state = lock(&self.state);
         for cell in ended {
             let index = cell.header().index();
@@ -143,13 +132,10 @@ impl RunQueue {
             {
                 *place = None;
                 state.vacant.push(index);
-                if !state.waits.is_empty() {
-                    waits.extend(state.waits.remove(&index));
-                }
+            } else {
+                cell.header().set_lost();
             }
         }
-        drop(state);
-        drop(waits);
     }
 
     /// A driver is up, and is woken by this waker when it sleeps.
@@ -199,40 +185,11 @@ impl RunQueue {
         let left = std::mem::take(&mut *state);
         lock(&self.wakes).woken.clear();
         drop(state);
-        drop(left.waits);
         left.cells.into_iter().flatten().collect()
     }
 
     pub(super) fn cells(&self) -> Vec<Arc<dyn Runnable>> {
         lock(&self.state).cells.iter().flatten().cloned().collect()
-    }
-
-    /// What a cell waits for, which is a task of this pool.
-    pub(crate) fn waits(&self, index: u32, pool: &Arc<dyn Lender>) -> Arc<Waits> {
-        let mut state = lock(&self.state);
-        self.awaits.store(true, Ordering::Relaxed);
-        Arc::clone(state.waits.entry(index).or_insert_with(|| Waits::new(Arc::clone(pool))))
-    }
-
-    /// What a cell waits for, if it has polled a handle. Only for the thread that polls it.
-    pub(crate) fn known_waits(&self, index: u32) -> Option<Arc<Waits>> {
-        let state = lock(&self.state);
-        self.awaits.store(!state.waits.is_empty(), Ordering::Relaxed);
-        state.waits.get(&index).cloned()
-    }
-
-    /// Whether a cell may have polled a handle. The thread that polls a cell knows of that cell.
-    #[inline]
-    pub(crate) fn awaits(&self) -> bool {
-        self.awaits.load(Ordering::Relaxed)
-    }
-
-    /// The cell goes on with another task, which has polled no handle. Only for the thread that polls it.
-    pub(crate) fn forget_waits(&self, index: u32) -> Option<Arc<Waits>> {
-        let mut state = lock(&self.state);
-        let waits = state.waits.remove(&index);
-        self.awaits.store(!state.waits.is_empty(), Ordering::Relaxed);
-        waits
     }
 }
 

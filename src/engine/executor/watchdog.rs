@@ -25,8 +25,8 @@ const EVERY: Duration = Duration::from_millis(1);
 /// The watchdog leaves after this many looks at which nothing was polled.
 const IDLE_LOOKS: u32 = 50;
 /// A driver is stuck if it has polled nothing at this many looks in a row although something is ready. At fewer, the system
-/// may have taken a core away, or thousands of timers may have fired.
-const STUCK_LOOKS: u32 = 8;
+/// may have taken a core away.
+const STUCK_LOOKS: u32 = 4;
 /// Drivers help each other for at least this many looks.
 const HELP_LOOKS: u32 = 10;
 

@@ -100,15 +100,6 @@ impl<J> Queue<J> {
         self.drop_spent();
     }
 
-    #[cfg(any(feature = "tokio", test))]
-    /// Counts `tasks` tasks as accepted and taken. The queue is empty, so they need not enter it. Seals
-    /// the fast path. Only where no worker holds a claimed block.
-    pub(crate) fn pass(&mut self, tasks: usize) {
-        self.skip(tasks as u64);
-        // All cells of all blocks are empty, so the first one can be used from its beginning.
-        self.base = self.published;
-    }
-
     /// Takes everything that stands in the queue. Seals the fast path.
     pub(crate) fn take_all(&mut self) -> Vec<J> {
         let mut jobs = Vec::with_capacity(self.queued());
@@ -237,20 +228,6 @@ mod tests {
         assert_eq!(some, [3 * CELLS, 3 * CELLS + 1]);
         assert_eq!(queue.take_all().len(), CELLS / 2 - 2);
         assert!(queue.pop().is_none());
-    }
-
-    #[test]
-    fn tasks_pass_an_empty_queue_and_are_counted_there() {
-        let mut queue = queue_of(0..CELLS + 2);
-        for (passed, left) in [(1, 0), (3 * CELLS, 5), (0, 0), (CELLS - 1, 2 * CELLS)] {
-            let before = queue.published();
-            queue.take_all();
-            queue.pass(passed);
-            assert_eq!((queue.published() - before, queue.queued()), (passed as u64, 0));
-            assert!(queue.pop().is_none() && queue.fast_path.tally().is_sealed());
-            (0..left).for_each(|job| queue.push(job));
-            assert_eq!(queue.take_all(), (0..left).collect::<Vec<_>>());
-        }
     }
 
     #[test]

@@ -10,8 +10,6 @@ use std::task::{Context, Poll, Wake};
 #[cfg(feature = "tokio")]
 use std::time::Duration;
 
-#[cfg(feature = "tokio")]
-use crate::engine::executor::Owner;
 use crate::engine::executor::cell::{Runnable, TaskFuture};
 use crate::engine::executor::driver::{Begin, Drives};
 #[cfg(feature = "tokio")]
@@ -121,7 +119,7 @@ pub(crate) fn settings(capacity: usize) -> Settings {
 pub(crate) fn as_polled<R>(time: Duration, call: impl FnOnce() -> R) -> R {
     let executor = Executor::new(1, DriverThreads::Shared);
     executor.poll_stats[0].note(1, time);
-    let _polls = Polls::cells_of(&Owner::of(&executor, 0), 0);
+    let _polls = Polls::begin(executor.poll_stats[0].is_short());
     call()
 }
 

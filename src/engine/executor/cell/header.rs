@@ -42,12 +42,15 @@ impl State {
     }
 }
 
+/// The index of a cell that was lost with its run queue.
+const LOST: u32 = u32::MAX;
+
 /// What a driver knows of a cell.
 pub(crate) struct Header {
     state: AtomicU8,
     /// When its task started. Written before it is in its run queue.
     epoch: AtomicU16,
-    /// Where it stands in its run queue. Written before it is there.
+    /// Where it stands in its run queue, or `LOST`. Written before it is there.
     index: AtomicU32,
     /// The run queue that it began with, for good.
     owner: OnceLock<Arc<Owner>>,
@@ -69,6 +72,16 @@ impl Header {
         self.index.store(index, Ordering::Relaxed);
         // Release: pairs with the Acquire of the thread that wakes it, and reads where.
         self.state.store(State::Ready as u8, Ordering::Release);
+    }
+
+    /// It has ended, and was lost with its run queue before it left that.
+    pub(crate) fn set_lost(&self) {
+        self.index.store(LOST, Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub(super) fn is_lost(&self) -> bool {
+        self.index() == LOST
     }
 
     /// Says when its task started.

@@ -1,5 +1,5 @@
-mod beside;
 mod poll_turn;
+mod waits;
 
 use std::cell::Cell as Counter;
 use std::future::Future;
@@ -42,12 +42,12 @@ fn turn(driver: &mut Driver<ByHand>) -> Turn {
     driver.turn(&Context::from_waker(Waker::noop()), || ())
 }
 
-/// The times of a turn that is over when it looks at the clock.
-const AT_ONCE: (Duration, Duration) = (Duration::ZERO, Duration::ZERO);
+/// The time of a turn that is over when it looks at the clock.
+const AT_ONCE: Duration = Duration::ZERO;
 
 /// A turn that is over after so many polls.
 fn short_turn(driver: &mut Driver<ByHand>, polls: usize) -> Turn {
-    (driver.stride, driver.times) = (polls, AT_ONCE);
+    (driver.stride, driver.time) = (polls, AT_ONCE);
     turn(driver)
 }
 
@@ -55,7 +55,7 @@ fn short_turn(driver: &mut Driver<ByHand>, polls: usize) -> Turn {
 fn a_turn_ends_when_its_time_is_over() {
     let engine = engine(1, 1);
     let (mut driver, done) = (driver(&engine), push(&engine, usize::MAX));
-    driver.times = AT_ONCE;
+    driver.time = AT_ONCE;
     assert_eq!(turn(&mut driver), Turn::Yield);
     assert_eq!(done.load(Ordering::Relaxed), POLLS_PER_REFILL, "it looks at the clock only then");
     assert_eq!(driver.stride, 1, "a poll takes longer than this turn, so it looks after each one");
@@ -88,7 +88,7 @@ fn a_spare_driver_sleeps() {
     let waker = Waker::from(Arc::clone(&bell));
     let done = push(&engine, usize::MAX);
     assert_eq!(short_turn(&mut first, 1), Turn::Yield);
-    second.times = AT_ONCE;
+    second.time = AT_ONCE;
     assert_eq!(second.turn(&Context::from_waker(&waker), || ()), Turn::Yield, "it helps");
     engine.set_shared(false);
     let so_far = done.load(Ordering::Relaxed);
@@ -142,7 +142,7 @@ fn new_tasks_are_taken_in_the_middle_of_a_turn() {
     let engine = engine(1, 10);
     let (mut driver, old, polls) = (driver(&engine), push(&engine, 1000), Counter::new(0));
     let begun = Arc::new(AtomicUsize::new(0));
-    driver.times = (Duration::MAX, Duration::MAX);
+    driver.time = Duration::MAX;
     driver.turn(&Context::from_waker(Waker::noop()), || {
         polls.set(polls.get() + 1);
         if polls.get() == 2 {
@@ -168,7 +168,7 @@ fn a_budget_is_given_back_before_the_next() {
     let engine = engine(1, 10);
     let (mut driver, done) = (driver(&engine), push(&engine, 100));
     let (mut grants, out) = (Vec::new(), Counter::new(0));
-    driver.times = (Duration::MAX, Duration::MAX);
+    driver.time = Duration::MAX;
     driver.turn(&Context::from_waker(Waker::noop()), || {
         grants.push(done.load(Ordering::Relaxed));
         out.set(out.get() + 1);

@@ -4,13 +4,8 @@ use super::*;
 use crate::engine::executor::DriverThreads;
 use crate::engine::executor::cell::{self, Cell, Polled, TaskFuture};
 use crate::engine::scheduler::accounting::End;
-use crate::engine::tests::stubs::{Bell, engine, future};
+use crate::engine::tests::stubs::{Bell, future};
 use crate::on_cancel::Cancels;
-
-/// A pool whose tasks stand on the run queues.
-fn pool() -> Arc<dyn Lender> {
-    engine(1, 1)
-}
 
 /// A future that waits for ever.
 fn waits() -> impl TaskFuture {
@@ -200,43 +195,24 @@ fn a_driver_is_called_when_the_single_one_may_be_stuck() {
     let trial = Trial::new(DriverThreads::Shared);
     trial.executor.set_shared(false);
     trial.sleep([1, 2]);
-    assert!(trial.executor.is_alone());
     trial.executor.set_shared(true);
     assert_eq!(trial.rung(), [0, 1, 0], "also if nothing is ready: for the sake of timers");
-    assert!(!trial.executor.is_alone());
 }
 
 #[test]
-fn a_place_is_used_again_and_has_polled_no_handle() {
+fn a_place_is_used_again() {
     let trial = Trial::new(DriverThreads::Shared);
     let run_queue = trial.run_queue(0);
     trial.add(0, 2);
-    let waits = run_queue.waits(0, &pool());
-    assert!(Arc::ptr_eq(&waits, &run_queue.waits(0, &pool())));
     let [first, second] = [0, 1].map(|_| trial.next(0).expect("it is ready"));
     assert_eq!((first.header().index(), second.header().index()), (0, 1));
     trial.remove(&first);
     trial.add(0, 1);
     assert_eq!(trial.next(0).expect("it is ready").header().index(), 0);
-    assert!(!Arc::ptr_eq(&waits, &run_queue.waits(0, &pool())));
     trial.remove(&first);
     assert!(lock(&run_queue.state).cells[0].is_some(), "the place is another's");
     trial.remove(&second);
     assert!(lock(&run_queue.state).cells[1].is_none());
-}
-
-#[test]
-fn what_each_cell_waits_for_is_forgotten_by_itself() {
-    let trial = Trial::new(DriverThreads::Shared);
-    let run_queue = trial.run_queue(0);
-    assert!(run_queue.forget_waits(0).is_none(), "there is none");
-    let waits = [0, 1].map(|index| run_queue.waits(index, &pool()));
-    for (index, its) in (0..).zip(&waits) {
-        let forgotten = run_queue.forget_waits(index);
-        assert!(forgotten.is_some_and(|forgotten| Arc::ptr_eq(&forgotten, its)));
-        assert!(run_queue.forget_waits(index).is_none());
-    }
-    assert!(!Arc::ptr_eq(&waits[1], &run_queue.waits(1, &pool())));
 }
 
 #[test]
@@ -292,6 +268,18 @@ fn a_cell_that_leaves_goes_back_to_its_free_list() {
     assert!(lock(&free_list).is_empty());
     trial.remove(&cell);
     assert_eq!(lock(&free_list).len(), 1);
+}
+
+#[test]
+fn a_cell_that_has_ended_and_is_lost_is_not_used_again() {
+    let (trial, free_list) = (Trial::new(DriverThreads::Shared), Arc::default());
+    trial.executor.add(&trial.owners[0], &mut vec![Cell::from_free_list(&free_list, waits())]);
+    let cell = trial.next(0).expect("it is ready");
+    assert_eq!(cell::abandon(&cell), End::Cancelled);
+    let lost = trial.executor.lose(1);
+    trial.remove(&cell);
+    assert!(lock(&free_list).is_empty(), "the thread that has lost it may give it up only now");
+    assert_eq!(lost.len(), 1);
 }
 
 #[test]

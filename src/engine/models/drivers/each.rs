@@ -58,35 +58,3 @@ fn a_driver_apart_that_goes_to_sleep_helps_one_that_is_stuck() {
         assert!(!sleeps || rings(&helper), "it is to help");
     });
 }
-
-#[test]
-fn a_future_that_begins_beside_another_is_polled() {
-    explore(|| {
-        let pool = pool_on(Executor::new(2, DriverThreads::Own), Start::ByHand, settings(3, 8));
-        let [first, second] = drivers(&pool);
-        pool.work().executor().set_shared(false);
-        let (ran, begun) = (Drops::default(), Arc::new(StdMutex::new(0)));
-        let (its, guards, tells) = (Arc::clone(&pool), ran.clone(), Arc::clone(&begun));
-        submit(&pool, async move {
-            let beside = its.begin_beside(2, || {
-                let guard = guards.guard();
-                let Job::Bare(cell) = bare(async move {
-                    let _guard = guard;
-                    1
-                }) else {
-                    unreachable!("it has no handle")
-                };
-                cell
-            });
-            *tells.lock().unwrap() = beside.unwrap_or(0);
-            1
-        });
-        let both = [first, second].map(|it| thread::spawn(move || turn_until_it_leaves(it)));
-        // Not before: to be closed wakes every driver.
-        pool.wait_until(Ended::Tasks, None).unwrap();
-        pool.close();
-        both.into_iter().for_each(|it| it.join().unwrap());
-        let begun = *begun.lock().unwrap();
-        assert_eq!((ended(&pool), ran.count()), ((1 + begun as u64, 0), begun));
-    });
-}

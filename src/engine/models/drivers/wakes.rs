@@ -220,3 +220,26 @@ fn a_driver_that_helps_calls_the_next() {
         assert_eq!(ended(&pool), (3, 0));
     });
 }
+
+#[test]
+fn a_driver_does_not_sleep_beside_one_that_is_stuck_with_a_full_queue() {
+    explore(|| {
+        let executor = Executor::new(2, DriverThreads::Shared);
+        let (alarm, events) = (Arc::new(Alarm::default()), [Event::default(), Event::default()]);
+        executor.rise(0, Waker::noop());
+        executor.rise(1, &Waker::from(Arc::clone(&alarm)));
+        events.iter().for_each(|event| drop(add(&executor, bare(event.clone()))));
+        assert_eq!(poll_ready(&executor, 0), 0);
+        assert!(executor.sleep(0));
+        events.iter().for_each(Event::happen);
+        // The first driver was notified. It takes one future, and is in a poll that takes long.
+        let its = Arc::clone(&executor);
+        let stuck = thread::spawn(move || {
+            let mut notified = its.rise(0, Waker::noop()).notified;
+            drop(its.next(0, &mut notified));
+        });
+        let sleeps = executor.sleep(1);
+        stuck.join().unwrap();
+        assert!(!sleeps || *alarm.rings.lock().unwrap(), "the other future is ready");
+    });
+}

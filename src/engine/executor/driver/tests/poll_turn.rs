@@ -19,7 +19,7 @@ fn each_poll_is_told_when_a_turn_ends() {
     assert_eq!(short_turn(&mut driver, 3), Turn::Yield);
     assert_eq!(told(&driver), 8);
     // A turn of two strides, of which the second is as long as the first.
-    (driver.stride, driver.times) = (1000, AT_ONCE);
+    (driver.stride, driver.time) = (1000, AT_ONCE);
     let mut poll_turn = PollTurn::begin(2);
     poll_turn.strode = 2;
     assert!(!poll_turn.is_over(driver.poll_stats(), Duration::MAX));
@@ -55,15 +55,6 @@ fn a_stride_is_no_longer_than_a_turn() {
     assert_eq!(fits_into(millis(10), 32, millis(40)), 8);
     assert_eq!(fits_into(millis(10), 1000, millis(11)), POLLS_PER_REFILL);
     assert_eq!(fits_into(millis(10), 1, Duration::ZERO), POLLS_PER_REFILL);
-}
-
-#[test]
-fn a_turn_is_longer_for_a_driver_that_drives_alone() {
-    let (single, two) = (engine(1, 1), engine(2, 1));
-    let (alone, beside) = (driver(&single), driver(&two));
-    assert_eq!((alone.time(), beside.time()), (TURN, SHORT_TURN));
-    two.set_shared(false);
-    assert_eq!(beside.time(), TURN);
 }
 
 #[test]
@@ -141,7 +132,7 @@ fn what_is_polled_knows_of_the_last_stride_whether_polls_are_short() {
         Poll::Pending
     });
     engine.lock().queue.push(Cell::new(future));
-    driver.times = (Duration::MAX, Duration::MAX);
+    driver.time = Duration::MAX;
     assert_eq!(turn(&mut driver), Turn::Sleep);
     let seen = seen.lock().unwrap();
     assert_eq!(seen.iter().position(|short| *short), Some(POLLS_PER_REFILL));
