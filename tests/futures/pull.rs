@@ -421,7 +421,7 @@ fn a_pull_from_inside_ends_although_its_pullers_have_no_place_any_more() {
     });
 }
 
-/// Another puller waits for items, so that of whoever pulls is gone; then that one gives its place to a task
+/// Another puller waits for items, so the caller's own puller is gone; then the other one gives its place to a task
 /// which keeps it.
 #[test]
 fn a_pull_from_inside_goes_on_when_the_puller_that_waited_has_lost_its_place() {
@@ -452,7 +452,7 @@ fn a_pull_from_inside_goes_on_when_the_puller_that_waited_has_lost_its_place() {
         });
         let pulls = pulls.unwrap();
         took.let_pass(3);
-        // The first item is with the puller of whoever pulls, and another puller waits for the next.
+        // The caller's own puller has the first item, and another puller waits for the next.
         stop.have_come(1).await;
         soon("another puller is there", || pool.stats().busy == 2).await;
         soon("it waits for an item", || asked.load(Ordering::SeqCst) == 2).await;

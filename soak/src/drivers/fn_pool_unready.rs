@@ -9,7 +9,7 @@ use formic::{BuildError, Builder};
 use super::fn_pool::{Counted, Errands};
 use crate::errand::Errand;
 
-/// Says yes to one in so many questions, whoever asks.
+/// Answers yes to one of a fixed number of questions, whichever worker asks.
 #[derive(Default)]
 struct OneIn(AtomicUsize);
 

@@ -182,7 +182,7 @@ impl<F: TaskFuture + 'static> Cell<F> {
                         Ok(Some(end))
                     }
                     Err(payload) => {
-                        // An task may be at another task by now than when it was polled.
+                        // A puller may be at another task by now than when the poll began.
                         let origin = body.as_ref().get_ref().as_ref().and_then(TaskFuture::origin);
                         let panic = TaskPanic::caught(payload, origin);
                         contain(|| body.set(None));

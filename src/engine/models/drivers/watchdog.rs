@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A pool of two drivers that share a run queue, and each of which has begun with a future that waits for its event. One
+/// A pool of two drivers that share a run queue. Each has begun with a future that waits for its event. One
 /// is to be enough. Both were woken by the same waker, and sleep.
 fn one_of_two(waker: &Waker) -> (Pool, [Driver<Futures>; 2], [Event; 2]) {
     let pool = pool(2, Start::ByHand, settings(2, 8));
