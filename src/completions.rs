@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use self::inbox::Inbox;
 use crate::engine::sync::{Mutex, lock};
 use crate::engine::wait::is_over;
-use crate::engine::{self, Kind, Lent, Release, Suspension, contain};
+use crate::engine::{self, Lent, Release, Suspension, contain};
 use crate::error::JoinError;
 use crate::handle::JoinHandle;
 
@@ -285,7 +285,7 @@ impl<T: InFlight> Completions<T> {
         context: &mut Context<'_>,
     ) -> Poll<Option<Numbered<T::Output>>> {
         engine::resume_on_thread();
-        let in_task = engine::inside().is_some();
+        let in_task = engine::depth() > 0;
         let mut polled = self.poll_ended(context, in_task);
         while polled.is_pending() && self.run_one_here() {
             polled = self.poll_ended(context, in_task);
@@ -327,7 +327,7 @@ impl<T: InFlight> Completions<T> {
 
     /// A worker that waits runs a task that has not started, if it may. False if there is none.
     fn run_one_here(&mut self) -> bool {
-        if engine::inside() != Some(Kind::Thread) {
+        if !engine::has_thread() {
             return false;
         }
         while let Some((number, task)) = self.tasks.range(self.known..).next() {

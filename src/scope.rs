@@ -140,7 +140,7 @@ impl Pool {
     ) -> T {
         let tasks = Tasks::new();
         // A worker that waits runs tasks that have not started, so it needs a handle for each.
-        let latch = engine::inside().is_none().then(|| Latch::new(self.engine()));
+        let latch = (engine::depth() == 0).then(|| Latch::new(self.engine()));
         let scope = Scope { pool: self, tasks: Mutex::new(tasks), latch, lifetimes: PhantomData };
         let outcome = catch_unwind(AssertUnwindSafe(|| body(&scope)));
         scope.wait_for_all();

@@ -19,7 +19,7 @@ use self::puller::{InThePool, Own, Puller};
 use super::futures::{Futures, Job};
 use super::ramp_up::RampUp;
 use super::source::PollItems;
-use crate::engine::{Cell, CloseListener, CloseSubscription, Drives, Engine, forget_waits};
+use crate::engine::{Cell, CloseListener, CloseSubscription, Drives, Engine, replace_waits};
 use crate::error::{JoinError, Refused, TaskPanic};
 
 /// Where results go.
@@ -203,7 +203,7 @@ where
     /// An item of a puller has ended. The next one is a task of its own, which waits for none of the handles that were
     /// polled, and is not concerned if all tasks were cancelled before.
     fn end_item(&self) {
-        forget_waits();
+        drop(replace_waits(None));
         self.engine.start_task_here();
     }
 

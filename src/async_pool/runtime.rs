@@ -10,7 +10,7 @@ use tokio::runtime::Handle;
 use tokio::task::{coop, yield_now};
 
 use super::host::OwnRuntime;
-use crate::engine::{Driver, Drives, Engine, Kind, NoStart, Turn, inside, polls_are_short};
+use crate::engine::{Driver, Drives, Engine, NoStart, Turn, depth, has_thread, polls_are_short};
 
 /// More futures than this cannot be in flight at once: a run queue counts them in 32 bits.
 pub(super) const MOST_TASKS: usize = 1 << 31;
@@ -107,7 +107,7 @@ impl Woken {
 /// A driver was woken or started by the calling thread, and may be in its slot: see [`Woken`]. If the thread polls a
 /// task of a pool, which may block it, the slot is freed at once, and otherwise before the thread polls a driver.
 fn make_way(driver: usize, runtime: &Handle) {
-    if inside() == Some(Kind::Task) {
+    if depth() > 0 && !has_thread() {
         free_slot(runtime);
     } else {
         // A thread that ends may wake a driver.

@@ -1,27 +1,28 @@
 //! What the calling thread runs: tasks of pools, one inside the other.
+//!
+//! A task is to stop if its handle was cancelled, or if all tasks of its pool were ([`Cancels`]) since it has started.
+//! In the destructor of a thread-local what is said here may be gone: there a thread runs no task.
 
 use std::cell::{Cell, RefCell};
+use std::mem::replace;
+use std::ptr::addr_eq;
 use std::sync::Arc;
 
 use crate::engine::actions::{Actions, Release};
 use crate::engine::waits::Waits;
-use crate::on_cancel::{Epoch, Owner, Stoppable};
+use crate::on_cancel::{Cancels, Epoch, Owner, Stoppable};
 
 #[cfg(not(loom))]
 thread_local! {
-    /// A task that has this thread for itself has polled a handle. It has no destructor, so to read it costs nothing.
-    static POLLED: Cell<bool> = const { Cell::new(false) };
-    /// The worker that this thread is, and the tasks that it joined and runs itself, the innermost last.
-    static FRAMES: RefCell<Vec<Frame>> = const { RefCell::new(Vec::new()) };
-    /// When the innermost task started. It has no destructor, so to write it costs nothing.
-    static EPOCH: Cell<Epoch> = const { Cell::new(0) };
+    /// Of the innermost task. It has no destructor, so to read and to write it costs nothing.
+    static MARK: Cell<Mark> = const { Cell::new(Mark::NEW) };
+    static CONTEXT: RefCell<Context> = const { RefCell::new(Context { task: None, frames: Vec::new() }) };
 }
 
 #[cfg(loom)]
 loom::thread_local! {
-    static POLLED: Cell<bool> = Cell::new(false);
-    static FRAMES: RefCell<Vec<Frame>> = RefCell::new(Vec::new());
-    static EPOCH: Cell<Epoch> = Cell::new(0);
+    static MARK: Cell<Mark> = Cell::new(Mark::NEW);
+    static CONTEXT: RefCell<Context> = RefCell::new(Context { task: None, frames: Vec::new() });
 }
 
 /// A pool whose tasks may wait for others.
@@ -36,141 +37,214 @@ pub(crate) trait Lender: Release + Stoppable {
     fn carry_out(self: Arc<Self>, actions: Actions);
 }
 
+/// What changes with each task, or with each poll.
+#[derive(Clone, Copy)]
+struct Mark {
+    /// When the task started.
+    epoch: Epoch,
+    /// Whose functions are its, if it has no handle.
+    owner: Owner,
+    /// It has polled a handle.
+    polled: bool,
+    /// Polls are known to be short.
+    #[cfg(any(feature = "tokio", test))]
+    short: bool,
+}
+
+impl Mark {
+    const NEW: Mark = Mark {
+        epoch: 0,
+        owner: Owner::Unplaced,
+        polled: false,
+        #[cfg(any(feature = "tokio", test))]
+        short: false,
+    };
+}
+
+struct Context {
+    /// The innermost task, if it has a handle. A task that its submitter runs has its engine for one.
+    task: Option<Arc<dyn Stoppable>>,
+    /// The worker that this thread is, and the tasks that it joined and runs itself, the innermost last.
+    frames: Vec<Frame>,
+}
+
 /// What a thread runs for one pool.
 struct Frame {
     pool: Arc<dyn Lender>,
-    /// Of a thread that polls many futures.
-    polls: Option<Polls>,
-    /// What the task waits for, if it is a thread's and has polled a handle.
+    /// Its tasks have the thread for themselves, one after the other, and may block it. Others are polled by turns.
+    has_thread: bool,
+    /// What the task waits for, if it has polled a handle.
     waits: Option<Arc<Waits>>,
 }
 
-/// What the calling thread runs for a pool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// A task that has the thread for itself, and may block it.
-    Thread,
-    /// One of many futures.
-    Task,
+#[inline]
+fn mark<R>(change: impl FnOnce(&mut Mark) -> R) -> R {
+    MARK.with(|kept| {
+        let mut mark = kept.get();
+        let changed = change(&mut mark);
+        kept.set(mark);
+        changed
+    })
 }
 
-/// What a driver knows of the future that the calling thread polls.
-#[derive(Clone, Copy)]
-pub(crate) struct Polls {
-    /// What it waits for, as a task of this pool.
-    pub(crate) waits: fn(&Arc<dyn Lender>) -> Arc<Waits>,
-    /// Whose functions are its, if its task has no handle.
-    pub(crate) owner: fn() -> Owner,
+/// `look` calls nothing of a user's. None if what is kept is gone.
+fn with_context<R>(look: impl FnOnce(&mut Context) -> R) -> Option<R> {
+    CONTEXT.try_with(|context| look(&mut context.borrow_mut())).ok()
 }
 
 fn with_innermost<R>(look: impl FnOnce(&mut Frame) -> R) -> Option<R> {
-    FRAMES.try_with(|frames| frames.borrow_mut().last_mut().map(look)).ok().flatten()
+    with_context(|context| context.frames.last_mut().map(look)).flatten()
 }
 
-/// What the calling thread runs for whatever pool, if it does.
-pub(crate) fn inside() -> Option<Kind> {
-    with_innermost(|frame| if frame.polls.is_some() { Kind::Task } else { Kind::Thread })
+/// Notes that the calling thread runs tasks of this pool, until the guard is dropped: tasks that have the thread for
+/// themselves, or others.
+pub(crate) fn enter(pool: Arc<dyn Lender>, has_thread: bool) -> Inside {
+    let task = with_context(|context| {
+        context.frames.push(Frame { pool, has_thread, waits: None });
+        context.task.take()
+    });
+    Inside { mark: MARK.with(|mark| mark.replace(Mark::NEW)), task: task.flatten() }
 }
 
-/// The pool whose task the calling thread runs.
-pub(crate) fn current_pool() -> Option<Arc<dyn Lender>> {
-    with_current_pool(Arc::clone)
+/// See [`enter`]. It keeps what is said of the task outside.
+#[must_use]
+pub(crate) struct Inside {
+    mark: Mark,
+    task: Option<Arc<dyn Stoppable>>,
 }
 
-/// Looks at the pool whose task the calling thread runs. `look` calls nothing of a user's.
-pub(crate) fn with_current_pool<R>(look: impl FnOnce(&Arc<dyn Lender>) -> R) -> Option<R> {
-    with_innermost(|frame| look(&frame.pool))
+impl Drop for Inside {
+    fn drop(&mut self) {
+        MARK.with(|mark| mark.set(self.mark));
+        let task = self.task.take();
+        // What was inside is dropped after the borrow has ended.
+        drop(with_context(|context| (replace(&mut context.task, task), context.frames.pop())));
+    }
+}
+
+/// Makes a task with a handle the current one while `run` runs, which does not panic.
+pub(crate) fn as_current<R>(task: Arc<dyn Stoppable>, run: impl FnOnce() -> R) -> R {
+    let outer = with_context(|context| context.task.replace(task));
+    let outcome = run();
+    if let Some(outer) = outer {
+        drop(with_context(|context| replace(&mut context.task, outer)));
+    }
+    outcome
+}
+
+/// Whether the task that the calling thread runs has been asked to stop.
+pub(crate) fn is_cancelled() -> bool {
+    let asked = with_context(|context| match (&context.task, context.frames.last()) {
+        (Some(task), _) => task.should_stop(),
+        (None, Some(frame)) => frame.pool.should_stop(),
+        (None, None) => false,
+    });
+    asked.unwrap_or(false)
+}
+
+/// Looks at the task that the calling thread runs: the cancels of its pool, the task if it has a handle, whose
+/// functions are its, and when it started. `look` calls nothing of a user's.
+pub(crate) fn with_current<R>(
+    look: impl FnOnce(&Arc<Cancels>, Option<&Arc<dyn Stoppable>>, Owner, Epoch) -> R,
+) -> Option<R> {
+    let Mark { owner, epoch, .. } = MARK.with(Cell::get);
+    let looked = with_context(|context| match &context.task {
+        Some(task) => Some(look(task.cancels(), Some(task), Owner::task(Arc::as_ptr(task)), epoch)),
+        None => Some(look(context.frames.last()?.pool.cancels(), None, owner, epoch)),
+    });
+    looked.flatten()
 }
 
 /// How many tasks the calling thread runs, one inside the other.
 pub(crate) fn depth() -> usize {
-    FRAMES.try_with(|frames| frames.borrow().len()).unwrap_or(0)
+    with_context(|context| context.frames.len()).unwrap_or(0)
 }
 
-/// Whether the calling thread is running a task of the engine at this address.
-pub(crate) fn is_inside(engine: usize) -> bool {
-    let is_here = |frame: &Frame| address(&frame.pool) == engine;
-    FRAMES.try_with(|frames| frames.borrow().iter().any(is_here)).unwrap_or(false)
+/// Whether the calling thread runs a task that has the thread for itself, and may block it.
+pub(crate) fn has_thread() -> bool {
+    with_innermost(|frame| frame.has_thread).unwrap_or(false)
+}
+
+/// The pool whose task the calling thread runs.
+pub(crate) fn current_pool() -> Option<Arc<dyn Lender>> {
+    with_innermost(|frame| Arc::clone(&frame.pool))
+}
+
+/// Whether the calling thread is running a task of this engine.
+pub(crate) fn is_inside<T>(engine: *const T) -> bool {
+    let is_here = |frame: &Frame| addr_eq(Arc::as_ptr(&frame.pool), engine);
+    with_context(|context| context.frames.iter().any(is_here)).unwrap_or(false)
 }
 
 /// Whether the task that the calling thread runs is one of this engine's.
-pub(crate) fn is_innermost<T: ?Sized>(engine: &Arc<T>) -> bool {
-    with_innermost(|frame| address(&frame.pool) == address(engine)).unwrap_or(false)
-}
-
-/// The address of a pool's engine.
-pub(crate) fn address<T: ?Sized>(engine: &Arc<T>) -> usize {
-    Arc::as_ptr(engine).cast::<()>().addr()
+pub(crate) fn is_innermost<T>(engine: *const T) -> bool {
+    with_innermost(|frame| addr_eq(Arc::as_ptr(&frame.pool), engine)).unwrap_or(false)
 }
 
 /// When the task started that the calling thread runs.
 #[inline]
 pub(crate) fn epoch() -> Epoch {
-    EPOCH.with(Cell::get)
+    MARK.with(Cell::get).epoch
 }
 
 /// Says when the next tasks of this thread started. Returns what was said before.
 #[inline]
 pub(crate) fn set_epoch(epoch: Epoch) -> Epoch {
-    EPOCH.with(|kept| kept.replace(epoch))
+    mark(|mark| replace(&mut mark.epoch, epoch))
 }
 
 /// What the task that the calling thread runs waits for.
 pub(crate) fn current_waits() -> Option<Arc<Waits>> {
-    if let Some(polls) = with_innermost(|frame| frame.polls)? {
-        return Some((polls.waits)(&current_pool()?));
-    }
-    POLLED.with(|polled| polled.set(true));
-    with_innermost(|frame| {
+    let waits = with_innermost(|frame| {
         let waits = frame.waits.get_or_insert_with(|| Waits::new(Arc::clone(&frame.pool)));
         Arc::clone(waits)
-    })
+    });
+    mark(|mark| mark.polled |= waits.is_some());
+    waits
 }
 
-/// Whose functions are those of the task that the calling thread runs, if that has no handle.
-pub(crate) fn owner_without_handle() -> Owner {
-    let polls = with_innermost(|frame| frame.polls).flatten();
-    polls.map_or(Owner::Unplaced, |polls| (polls.owner)())
-}
-
-/// A task of a worker has ended. Handles that it has polled may be elsewhere by now, and are not the next one's.
+/// The thread goes on with a task that waits for this, or for nothing. What the last one waited for: handles that it
+/// has polled may be elsewhere by now, and are not the next one's.
 #[inline]
-pub(crate) fn end_task() {
-    if POLLED.with(|polled| polled.replace(false)) {
-        forget_waits();
+pub(crate) fn replace_waits(waits: Option<Arc<Waits>>) -> Option<Arc<Waits>> {
+    let polls = waits.is_some();
+    if mark(|mark| replace(&mut mark.polled, polls)) || polls {
+        return with_innermost(|frame| replace(&mut frame.waits, waits)).flatten();
     }
-}
-
-#[cold]
-fn forget_waits() {
-    drop(with_innermost(|frame| frame.waits.take()));
+    None
 }
 
 /// A task that has its thread for itself polls a handle, so it runs.
 pub(crate) fn resume_on_thread() {
-    let waits = with_innermost(|frame| frame.waits.clone()).flatten();
-    if let Some(waits) = waits {
+    if MARK.with(Cell::get).polled
+        && let Some(waits) = with_innermost(|frame| frame.waits.clone()).flatten()
+    {
         waits.resume();
     }
 }
 
-/// Notes that the calling thread runs tasks of this pool, until the guard is dropped. In the destructor
-/// of a thread-local, where that cannot be noted any more, this does nothing.
-pub(crate) fn enter(pool: Arc<dyn Lender>, polls: Option<Polls>) -> Inside {
-    let _ = FRAMES.try_with(|frames| {
-        frames.borrow_mut().push(Frame { pool, polls, waits: None });
-    });
-    Inside(epoch())
+/// Says whose functions are those of the task that the thread goes on with, if it has no handle.
+#[cfg(any(feature = "tokio", test))]
+#[inline]
+pub(crate) fn set_owner(owner: Owner) {
+    mark(|mark| mark.owner = owner);
 }
 
-/// See [`enter`].
-#[must_use]
-pub(crate) struct Inside(Epoch);
+/// Whose functions are those of the task that the calling thread runs, if it has no handle.
+#[cfg(any(feature = "tokio", test))]
+pub(crate) fn owner() -> Owner {
+    MARK.with(Cell::get).owner
+}
 
-impl Drop for Inside {
-    fn drop(&mut self) {
-        set_epoch(self.0);
-        // The frame is dropped after the borrow has ended.
-        drop(FRAMES.try_with(|frames| frames.borrow_mut().pop()));
-    }
+/// Says whether polls are short.
+#[cfg(any(feature = "tokio", test))]
+pub(crate) fn set_short(short: bool) {
+    mark(|mark| mark.short = short);
+}
+
+/// Whether polls are known to be short where the calling thread polls, so that one may do more at a time.
+#[cfg(feature = "tokio")]
+#[inline]
+pub(crate) fn polls_are_short() -> bool {
+    MARK.with(Cell::get).short
 }

@@ -41,7 +41,7 @@ use crate::on_cancel::Cancels;
 
 pub(crate) use self::actions::{CloseListener, Release};
 pub(crate) use self::contain::contain;
-pub(crate) use self::context::{Kind, depth, inside, resume_on_thread};
+pub(crate) use self::context::{depth, has_thread, is_cancelled, resume_on_thread, with_current};
 pub(crate) use self::queue::fast_path::MOST_BUSY as MAX_WORKERS;
 pub(crate) use self::scheduler::accounting::{Counts, End};
 #[cfg(feature = "tokio")]
@@ -51,7 +51,6 @@ pub(crate) use self::scheduler::entry::{Held, Patience};
 pub(crate) use self::scheduler::growth::ByLoad;
 pub(crate) use self::scheduler::ready::Lack;
 pub(crate) use self::sync::Padded;
-pub(crate) use self::task::current::{is_cancelled, with_current};
 pub(crate) use self::task::handle::{Joinable, TaskState, Unpack};
 pub(crate) use self::task::join::{check_wait, poll_outcome, suspend_on, wait_for, wait_with};
 pub(crate) use self::task::queue_entry::QueueEntry;
@@ -61,9 +60,9 @@ pub(crate) use self::wait::{block_on, block_on_until};
 pub(crate) use self::waits::{Lent, Suspension};
 #[cfg(feature = "tokio")]
 pub(crate) use self::{
+    context::{polls_are_short, replace_waits},
     executor::cell::{Cell, FreeList, Runnable, TaskFuture},
     executor::driver::{Begin, Driver, Drives, Turn},
-    executor::polling::{forget_waits, polls_are_short},
     executor::watched::Watched,
     executor::{DriverThreads, Executor},
 };
@@ -280,7 +279,7 @@ impl<W: Work> Engine<W> {
 
     /// Whether the calling thread is running a task of this pool.
     pub(crate) fn is_inside(&self) -> bool {
-        context::is_inside(std::ptr::from_ref(self).addr())
+        context::is_inside(self)
     }
 
     pub(crate) fn work(&self) -> &W {

@@ -13,13 +13,12 @@ use std::task::{Context, Poll, Wake, Waker};
 
 pub(crate) use self::header::Header;
 use crate::engine::contain::contain;
-use crate::engine::context::{epoch, set_epoch};
-use crate::engine::executor::polling::{owner, replace_waits, set_cell};
+use crate::engine::context::{epoch, owner, replace_waits, set_epoch, set_owner};
 use crate::engine::scheduler::accounting::End;
 use crate::engine::sync::{Mutex, Place, lock};
 use crate::engine::waits::Waits;
 use crate::error::TaskPanic;
-use crate::on_cancel::Cancels;
+use crate::on_cancel::{Cancels, Owner};
 
 /// A future that says how it ended.
 pub(crate) trait TaskFuture: Future<Output = End> + Send {
@@ -140,7 +139,7 @@ impl<F: TaskFuture + 'static> Cell<F> {
     fn begin_poll(&self) -> bool {
         let begins = self.header.begin_poll();
         if begins {
-            set_cell(std::ptr::from_ref(&self.header).addr());
+            set_owner(Owner::Cell(std::ptr::from_ref(&self.header).addr()));
             set_epoch(self.header.epoch());
         }
         begins

@@ -12,17 +12,15 @@ use std::time::Duration;
 
 pub(crate) use self::begun::Begun;
 use self::poll_turn::PollTurn;
-use crate::engine::context::{enter, set_epoch};
+use crate::engine::context::{enter, set_epoch, set_owner, set_short};
 use crate::engine::executor::cell::{self, Polled, Runnable};
 use crate::engine::executor::drive::{Has, Refill};
-use crate::engine::executor::polling::{POLLS, Polls, begin_futures, set_short};
 use crate::engine::executor::watchdog::{self, PollStats};
 use crate::engine::executor::{Executor, Owner};
 use crate::engine::scheduler::accounting::{Counts, End};
 use crate::engine::scheduler::core::Actions;
-use crate::engine::task::current::as_current;
 use crate::engine::{Engine, Work};
-use crate::on_cancel::Epoch;
+use crate::on_cancel::{self, Epoch};
 
 /// After so many polls a driver asks the queue for more tasks and tells which have ended.
 const POLLS_PER_REFILL: usize = 32;
@@ -106,12 +104,6 @@ impl<W: Drives> Driver<W> {
         (driver, begun)
     }
 
-    /// Works for a while. What `budget` returns lives for one poll.
-    pub(crate) fn turn<B>(&mut self, context: &Context<'_>, budget: impl FnMut() -> B) -> Turn {
-        // The runtime may turn the driver inside of a task.
-        as_current(None, || self.work(context, budget))
-    }
-
     fn executor(&self) -> &Executor {
         &self.owner.executor
     }
@@ -120,12 +112,14 @@ impl<W: Drives> Driver<W> {
         &self.executor().poll_stats[self.me]
     }
 
-    fn work<B>(&mut self, context: &Context<'_>, mut budget: impl FnMut() -> B) -> Turn {
+    /// Works for a while. What `budget` returns lives for one poll.
+    pub(crate) fn turn<B>(&mut self, context: &Context<'_>, mut budget: impl FnMut() -> B) -> Turn {
         // The thread that started it and dies now is not there to be told.
         let _ = self.begun.rely();
         let engine = Arc::clone(&self.engine);
-        let _inside = enter(Arc::clone(&engine) as _, Some(POLLS));
-        let _polls = Polls::begin(self.poll_stats().is_short());
+        // The runtime may turn the driver inside of a task.
+        let _inside = enter(Arc::clone(&engine) as _, false);
+        self.note_short();
         if let Some(turn) = self.rise(context) {
             return turn;
         }
@@ -256,7 +250,8 @@ impl<W: Drives> Driver<W> {
     fn begin_all(&mut self, epoch: Epoch) {
         // The function of a pool may ask whether it is cancelled before it has made its future.
         set_epoch(epoch);
-        begin_futures();
+        // It polls no cell meanwhile.
+        set_owner(on_cancel::Owner::Unplaced);
         let mut jobs = std::mem::take(&mut self.jobs);
         for job in jobs.drain(..) {
             self.begin(job);

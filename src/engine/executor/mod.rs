@@ -6,7 +6,6 @@ pub(crate) mod cell;
 mod deferred_frees;
 pub(crate) mod drive;
 pub(crate) mod driver;
-pub(crate) mod polling;
 pub(crate) mod run_queue;
 pub(crate) mod watchdog;
 #[cfg(feature = "tokio")]

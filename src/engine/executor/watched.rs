@@ -9,9 +9,9 @@ use std::task::{Context, Poll};
 use pin_project_lite::pin_project;
 
 use crate::engine::contain::contain;
+use crate::engine::context::as_current;
 use crate::engine::executor::cell::TaskFuture;
 use crate::engine::scheduler::accounting::End;
-use crate::engine::task::current::as_current;
 use crate::engine::task::handle::{TaskState, Unpack};
 use crate::error::{JoinError, TaskPanic};
 use crate::on_cancel::Stoppable;
@@ -108,7 +108,7 @@ where
         };
         let current = Arc::clone(task_state) as Arc<dyn Stoppable>;
         let polled =
-            as_current(Some(current), || catch_unwind(AssertUnwindSafe(|| future.poll(context))));
+            as_current(current, || catch_unwind(AssertUnwindSafe(|| future.poll(context))));
         let caught = |payload| TaskPanic::caught(payload, Some(this.origin));
         let outcome = match polled {
             Ok(Poll::Pending) => return Poll::Pending,

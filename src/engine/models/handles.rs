@@ -70,7 +70,7 @@ fn a_task_is_run_by_its_worker_or_by_its_joiner() {
         let other = Arc::clone(&task_state);
         let host = Engine::new(settings(1, 8), Closures);
         let joiner = thread::spawn(move || {
-            let _inside = enter(Arc::clone(&host) as _, None);
+            let _inside = enter(Arc::clone(&host) as _, true);
             other.run_here()
         });
         let outcome = loom::future::block_on(JoinHandle::new(task_state));

@@ -270,7 +270,7 @@ impl<W: Work> Engine<W> {
         self: &Arc<Self>,
         take: impl FnOnce() -> Option<P>,
     ) -> Option<(P, Guest)> {
-        let within = is_innermost(self);
+        let within = is_innermost(Arc::as_ptr(self));
         let mut scheduler = self.lock();
         let admitted = scheduler.admit_guest(within, take);
         let tombstones = if admitted.is_some() {

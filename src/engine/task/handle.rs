@@ -19,11 +19,10 @@ pub(crate) use self::joinable::Joinable;
 use self::panicked::Recipient;
 use crate::engine::actions::Release;
 use crate::engine::contain::contain;
-use crate::engine::context::{enter, is_innermost, set_epoch};
+use crate::engine::context::{as_current, enter, is_innermost, set_epoch};
 use crate::engine::scheduler::accounting::{Counts, End};
 use crate::engine::sync::atomic::{AtomicBool, Ordering};
 use crate::engine::sync::{Mutex, MutexGuard, lock};
-use crate::engine::task::current::as_current;
 use crate::engine::task::queue_entry::QueueEntry;
 use crate::engine::waits::Lent;
 use crate::engine::{Engine, Work};
@@ -200,7 +199,7 @@ impl<W: Unpack<P, R>, P: Data, R: Data> TaskState<W, P, R> {
         task: impl FnOnce(P) -> R,
     ) -> End {
         let this: Arc<dyn Stoppable> = Arc::clone(self) as _;
-        let outcome = as_current(Some(this), || catch_unwind(AssertUnwindSafe(|| task(packed))));
+        let outcome = as_current(this, || catch_unwind(AssertUnwindSafe(|| task(packed))));
         match outcome {
             Ok(value) => {
                 self.engine.count(End::Completed, counts);
@@ -219,11 +218,11 @@ impl<W: Unpack<P, R>, P: Data, R: Data> TaskState<W, P, R> {
         if self.is_tombstone() || !self.engine.may_run_here() {
             return false;
         }
-        let _lent = if is_innermost(&self.engine) { None } else { Lent::begin() };
+        let _lent = if is_innermost(&raw const *self.engine) { None } else { Lent::begin() };
         // Before it is admitted: a task that was accepted is concerned when all are cancelled from here on.
         let epoch = self.engine.cancels.epoch();
         let Some((packed, guest)) = self.engine.admit_guest(|| self.take()) else { return false };
-        let _inside = enter(Arc::clone(&self.engine) as _, None);
+        let _inside = enter(Arc::clone(&self.engine) as _, true);
         set_epoch(epoch);
         // It is counted, and its panic has a recipient.
         let _: End = self.run(packed, Counts::Guest(guest), task);

@@ -5,7 +5,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use crate::engine::actions::Release;
-use crate::engine::context::{Kind, current_waits, inside, resume_on_thread};
+use crate::engine::context::{current_waits, has_thread, resume_on_thread};
 use crate::engine::spin::look;
 use crate::engine::task::handle::Joinable;
 use crate::engine::wait::{is_over, park_until, this_thread};
@@ -87,7 +87,7 @@ pub(crate) fn poll_outcome<R>(
 
 /// Runs a queued task on the calling thread, which joins it, if it may. True if it has run.
 fn run_here<R>(task_state: &Arc<dyn Joinable<R>>) -> bool {
-    inside() == Some(Kind::Thread) && Arc::clone(task_state).run_here()
+    has_thread() && Arc::clone(task_state).run_here()
 }
 
 /// The task that the calling thread runs is suspended on a handle: what is there as long as that task is. None if it
@@ -97,7 +97,7 @@ pub(crate) fn suspend_on(suspension: &mut Option<Suspension>) -> Option<Weak<dyn
     if !suspension.as_ref().is_some_and(|known| known.is_of(&waits)) {
         *suspension = Some(Suspension::new(&waits));
     }
-    if inside() == Some(Kind::Thread) {
+    if has_thread() {
         waits.suspend();
     }
     let waits: Arc<dyn Release> = waits;

@@ -1,7 +1,6 @@
 //! A task: what is called, its state, its handle, and how it ends.
 
 pub(crate) mod closure;
-pub(crate) mod current;
 pub(crate) mod handle;
 pub(crate) mod join;
 pub(crate) mod run;

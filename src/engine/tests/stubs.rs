@@ -10,10 +10,10 @@ use std::task::{Context, Poll, Wake};
 #[cfg(feature = "tokio")]
 use std::time::Duration;
 
+#[cfg(feature = "tokio")]
+use crate::engine::context::{enter, set_short};
 use crate::engine::executor::cell::{Runnable, TaskFuture};
 use crate::engine::executor::driver::{Begin, Drives};
-#[cfg(feature = "tokio")]
-use crate::engine::executor::polling::Polls;
 use crate::engine::executor::{DriverThreads, Executor};
 use crate::engine::scheduler::accounting::End;
 use crate::engine::{Engine, Hooks, NoStart, Settings, Work, WorkerKind};
@@ -119,7 +119,9 @@ pub(crate) fn settings(capacity: usize) -> Settings {
 pub(crate) fn as_polled<R>(time: Duration, call: impl FnOnce() -> R) -> R {
     let executor = Executor::new(1, DriverThreads::Shared);
     executor.poll_stats[0].note(1, time);
-    let _polls = Polls::begin(executor.poll_stats[0].is_short());
+    let is_short = executor.poll_stats[0].is_short();
+    let _inside = enter(engine_on(executor, 1) as _, false);
+    set_short(is_short);
     call()
 }
 

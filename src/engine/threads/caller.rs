@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use crate::engine::contain::contain;
-use crate::engine::context::set_epoch;
+use crate::engine::context::{as_current, set_epoch};
 use crate::engine::scheduler::accounting::Counts;
 use crate::engine::scheduler::entry::Patience;
 use crate::engine::sync::thread;
-use crate::engine::task::current::as_current;
 use crate::engine::{Engine, ThreadWork};
 use crate::error::Refused;
 use crate::on_cancel::Stoppable;
@@ -37,7 +36,7 @@ impl<W: ThreadWork> Engine<W> {
         let mut state = None;
         let this: Arc<dyn Stoppable> = Arc::clone(self) as _;
         let outer = set_epoch(self.cancels.epoch());
-        let end = as_current(Some(this), || {
+        let end = as_current(this, || {
             self.hooks().run(name, origin, || self.work.run(&mut state, job, Counts::Caller))
         });
         set_epoch(outer);

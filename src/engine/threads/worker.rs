@@ -4,7 +4,7 @@ use std::hint;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::engine::context::{end_task, enter, set_epoch};
+use crate::engine::context::{enter, replace_waits, set_epoch};
 use crate::engine::queue::ClaimedBlock;
 use crate::engine::queue::fast_path::Claim;
 use crate::engine::scheduler::accounting::{Counts, End};
@@ -30,7 +30,7 @@ pub(crate) fn start_worker<W: ThreadWork>(
 
 /// The life of the worker at place `index`.
 fn main<W: ThreadWork>(engine: &Arc<Engine<W>>, index: usize) {
-    let _inside = enter(Arc::clone(engine) as _, None);
+    let _inside = enter(Arc::clone(engine) as _, true);
     let name = engine.thread_name(index);
     let mut worker = Worker { engine, index, name, state: None, answer: None };
     let mut report = Report::Arrive(this_thread());
@@ -182,7 +182,8 @@ impl<W: ThreadWork> Worker<'_, W> {
         let (engine, state) = (self.engine, &mut self.state);
         let end =
             engine.hooks().run(&self.name, origin, || engine.work.run(state, job, Counts::Ticket));
-        end_task();
+        // Handles that it has polled may be elsewhere by now, and are not the next task's.
+        drop(replace_waits(None));
         if end.is_panic() {
             // What a panic left behind may be half done, so the next task gets a new state.
             engine.hooks().run_apart(&self.name, || drop(self.state.take()));

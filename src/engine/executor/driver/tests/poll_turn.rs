@@ -112,7 +112,7 @@ fn a_driver_that_is_called_back_is_up() {
 #[test]
 #[cfg(feature = "tokio")]
 fn what_is_polled_knows_of_the_last_stride_whether_polls_are_short() {
-    use crate::engine::executor::polling::polls_are_short;
+    use crate::engine::context::polls_are_short;
 
     let engine = engine(1, 10);
     let mut driver = driver(&engine);

@@ -3,8 +3,7 @@
 use std::sync::Mutex;
 
 use super::*;
-use crate::engine::context::current_waits;
-use crate::engine::executor::polling::forget_waits;
+use crate::engine::context::{current_waits, replace_waits};
 use crate::engine::waits::Waits;
 
 #[test]
@@ -19,7 +18,7 @@ fn a_cell_knows_what_it_waits_for_on_every_driver() {
             note();
             polls += 1;
             if polls == 2 {
-                forget_waits();
+                drop(replace_waits(None));
                 note();
                 return Poll::Ready(End::Completed);
             }
@@ -46,7 +45,7 @@ fn a_cell_forgets_handles_that_it_polled_in_an_earlier_turn() {
     let future = future(move |context| {
         polls += 1;
         if polls == 2 {
-            forget_waits();
+            drop(replace_waits(None));
         }
         seen.lock().unwrap().extend(current_waits());
         if polls == 2 {
