@@ -7,11 +7,13 @@ mod threads; // places, for callers that block
 mod futures; // .. in pools of futures
 
 use std::future::Future;
+use std::panic::Location;
+use std::sync::Arc;
 
 #[cfg(feature = "tower")]
 pub(crate) use self::calls::start;
 use crate::builder::Started;
-use crate::engine::{Held, Patience, Work};
+use crate::engine::{Held, Patience, TaskState, Unpack, Work};
 use crate::error::Refused;
 use crate::fn_pool::{Calls, FnPool};
 use crate::multi::Shard;
@@ -59,6 +61,24 @@ impl<P: Pooled> Admits for P {
     async fn hold_async(&self, most: usize) -> Result<Held<'_, P::Work>, Refused> {
         let engine = &self.started().engine;
         if most == 0 { Ok(Held::none(engine)) } else { engine.admit_async(most).await }
+    }
+}
+
+impl<W: Work> Held<'_, W> {
+    /// Puts a task with a handle into the one place that is held.
+    pub(crate) fn spawn<P, R>(
+        self,
+        packed: P,
+        origin: &'static Location<'static>,
+    ) -> Arc<TaskState<W, P, R>>
+    where
+        W: Unpack<P, R>,
+        P: Send + 'static,
+        R: Send + 'static,
+    {
+        let (task_state, job) = TaskState::new(self.engine(), packed, origin);
+        self.put(job);
+        task_state
     }
 }
 

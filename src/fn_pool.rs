@@ -1,6 +1,7 @@
 //! `FnPool`: one function, many arguments.
 
 mod calls; // what its workers do
+mod job; // what stands in the queue
 mod permit; // a place that is held for an argument
 mod take; // arguments whose call has not started
 mod renew; // a new state for a worker
@@ -12,14 +13,15 @@ use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
 
-use self::calls::{Job, Spawned};
+use self::calls::Spawned;
 use crate::builder::{Builder, Started};
 use crate::control::{Control, deadline};
-use crate::engine::{Engine, Patience, QueueEntry, TaskState};
+use crate::engine::{Engine, Patience, TaskState};
 use crate::error::{CallError, Refused, SubmitError};
 use crate::handle::JoinHandle;
 
 pub(crate) use self::calls::{Calls, ResultHook};
+pub(crate) use self::job::Job;
 pub use self::permit::{FnPermit, OwnedFnPermit};
 pub use self::renew::renew_state;
 pub(crate) use self::state::{Bound, Made, Maker, Ready, Retry, Tried};
@@ -201,11 +203,8 @@ impl<T: Send + 'static, R: Send + 'static> FnPool<T, R> {
         argument: T,
         patience: Patience,
     ) -> Result<(), SubmitError<T>> {
-        match self.engine().submit_or_run(Job::Bare(argument, Location::caller()), patience) {
-            Err((Job::Bare(argument, _), refused)) => Err(SubmitError::new(argument, refused)),
-            // The engine gives back what it was given.
-            Err((Job::Spawned(_), _)) | Ok(()) => Ok(()),
-        }
+        let job = Job::Bare(argument, Location::caller());
+        Job::entered(self.engine().submit_or_run(job, patience))
     }
 
     /// Runs the function with this argument and returns a handle to its result. Waits for a place as
@@ -256,15 +255,8 @@ impl<T: Send + 'static, R: Send + 'static> FnPool<T, R> {
         argument: T,
         patience: Patience,
     ) -> Result<Arc<Spawned<T, R>>, SubmitError<T>> {
-        let task_state = TaskState::new(self.engine(), argument, Location::caller());
-        let job = Job::Spawned(QueueEntry::new(&task_state));
-        if let Err((_job, refused)) = self.engine().submit_or_run(job, patience) {
-            // No other thread has the task state, so what was packed is still in it.
-            if let Some(argument) = task_state.take() {
-                return Err(SubmitError::new(argument, refused));
-            }
-        }
-        Ok(task_state)
+        let (task_state, job) = TaskState::new(self.engine(), argument, Location::caller());
+        task_state.entered(self.engine().submit_or_run(job, patience))
     }
 
     /// Runs the function with this argument and waits for its result, after it has waited for a place

@@ -3,10 +3,10 @@
 use std::fmt;
 use std::panic::Location;
 
+use crate::engine::Held;
 use crate::engine::task::closure::Task;
-use crate::engine::{Held, QueueEntry, TaskState};
 use crate::handle::JoinHandle;
-use crate::pool::{Closures, Spawned};
+use crate::pool::Closures;
 
 /// A place in a pool, held for a task to come. Dropped, it goes to the next who waits.
 ///
@@ -113,9 +113,7 @@ impl<'a> Permit<'a> {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        let task_state = TaskState::new(self.held.engine(), task, origin);
-        self.held.put(Task::queued(Spawned(QueueEntry::new(&task_state))));
-        JoinHandle::new(task_state)
+        JoinHandle::new(self.held.spawn(task, origin))
     }
 }
 

@@ -11,11 +11,11 @@ use std::sync::Arc;
 use crate::builder::{Builder, Started};
 use crate::control::Control;
 use crate::engine::task::closure::Task;
-use crate::engine::{Engine, Patience, QueueEntry, TaskState};
+use crate::engine::{Engine, Patience, TaskState};
 use crate::error::{Refused, SubmitError};
 use crate::handle::JoinHandle;
 
-pub(crate) use self::closures::{Closures, Spawned};
+pub(crate) use self::closures::Closures;
 
 /// A pool of worker threads that run closures.
 ///
@@ -261,15 +261,9 @@ impl Pool {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        let task_state = TaskState::new(self.engine(), task, origin);
-        let queued = Task::queued(Spawned(QueueEntry::new(&task_state)));
-        if let Err((_queued, refused)) = self.engine().submit_or_run(queued, patience) {
-            // No other thread has the task state, so what was packed is still in it.
-            if let Some(task) = task_state.take() {
-                return Err(SubmitError::new(task, refused));
-            }
-        }
-        Ok(JoinHandle::new(task_state))
+        let (task_state, job) = TaskState::new(self.engine(), task, origin);
+        let entered = self.engine().submit_or_run(job, patience);
+        Ok(JoinHandle::new(task_state.entered(entered)?))
     }
 
     /// Runs a task that may have been refused: on a worker, or on the calling thread if the pool does not
@@ -290,8 +284,8 @@ impl Pool {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        let task_state = TaskState::new(self.engine(), task, origin);
-        self.submit_or_run(Task::queued(Spawned(QueueEntry::new(&task_state))));
+        let (task_state, job) = TaskState::new(self.engine(), task, origin);
+        self.submit_or_run(job);
         JoinHandle::new(task_state)
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::Admits;
 #[cfg(feature = "tokio")]
 use crate::async_pool::AsyncFnPool;
-use crate::engine::{Held, Patience, QueueEntry, TaskState, Unpack};
+use crate::engine::{Held, Patience, TaskState, Unpack};
 use crate::error::{CallError, Refused, SubmitError};
 use crate::fn_pool::FnPool;
 use crate::handle::JoinHandle;
@@ -201,8 +201,7 @@ where
     T: Send + 'static,
     R: Send + 'static,
 {
-    let task_state = TaskState::new(held.engine(), argument, origin);
-    held.put(W::job(QueueEntry::new(&task_state)));
+    let task_state = held.spawn(argument, origin);
     let handle = JoinHandle::new(Arc::clone(&task_state) as _).cancel_on_drop();
     (task_state, handle)
 }

@@ -3,8 +3,9 @@
 use std::fmt;
 use std::panic::Location;
 
-use super::calls::{Calls, Job};
-use crate::engine::{Held, QueueEntry, TaskState};
+use super::calls::Calls;
+use crate::engine::Held;
+use crate::fn_pool::Job;
 use crate::handle::JoinHandle;
 
 /// A place in an [`AsyncFnPool`](crate::AsyncFnPool), held for an argument to come. Dropped, it gives the place back. While a permit is out,
@@ -95,9 +96,7 @@ impl<'a, T: Send + 'static, R: Send + 'static> AsyncFnPermit<'a, T, R> {
     /// ```
     #[track_caller]
     pub fn spawn(self, argument: T) -> JoinHandle<R> {
-        let task_state = TaskState::new(self.held.engine(), argument, Location::caller());
-        self.held.put(Job::Spawned(QueueEntry::new(&task_state)));
-        JoinHandle::new(task_state)
+        JoinHandle::new(self.held.spawn(argument, Location::caller()))
     }
 }
 

@@ -10,12 +10,16 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 
 use super::build::IN_FLIGHT;
-use super::calls::{Calls, Job, Origin, give_back, handle};
+use super::calls::Calls;
 use crate::builder::{Builder, Started, WhenFull};
 use crate::control::Control;
-use crate::engine::{Engine, Patience, QueueEntry, TaskState};
+use crate::engine::{Engine, Patience, TaskState};
 use crate::error::{CallError, Refused, SubmitError};
+use crate::fn_pool::Job;
 use crate::handle::JoinHandle;
+
+/// What stands in the queue.
+type JobOf<T, R> = Job<Calls<T, R>, T, R>;
 
 /// A pool of futures that all come from one async function: arguments are submitted, and nothing is
 /// allocated for them once the pool has been as full as it gets.
@@ -124,7 +128,7 @@ impl<T: Send + 'static, R: Send + 'static> AsyncFnPool<T, R> {
     ) -> impl Future<Output = Result<(), SubmitError<T>>> + Send + use<T, R> {
         let job = Job::Bare(argument, Location::caller());
         let pool = self.clone();
-        async move { give_back(pool.enter(job).await) }
+        async move { Job::entered(pool.enter(job).await) }
     }
 
     /// Hands an argument over if there is a place for it now.
@@ -151,7 +155,7 @@ impl<T: Send + 'static, R: Send + 'static> AsyncFnPool<T, R> {
     #[doc(alias = "Nonblocking")]
     pub fn try_submit(&self, argument: T) -> Result<(), SubmitError<T>> {
         let job = Job::Bare(argument, Location::caller());
-        give_back(self.engine().submit(job, Patience::None))
+        Job::entered(self.engine().submit(job, Patience::None))
     }
 
     /// Hands an argument over, and blocks the thread while the pool is full, if its policy is to wait. Async
@@ -179,7 +183,7 @@ impl<T: Send + 'static, R: Send + 'static> AsyncFnPool<T, R> {
     #[track_caller]
     pub fn blocking_submit(&self, argument: T) -> Result<(), SubmitError<T>> {
         let job = Job::Bare(argument, Location::caller());
-        give_back(self.engine().submit(job, self.shared.patience()))
+        Job::entered(self.engine().submit(job, self.shared.patience()))
     }
 
     /// As [`submit`](AsyncFnPool::submit), with a handle for the result.
@@ -204,20 +208,9 @@ impl<T: Send + 'static, R: Send + 'static> AsyncFnPool<T, R> {
         &self,
         argument: T,
     ) -> impl Future<Output = Result<JoinHandle<R>, SubmitError<T>>> + Send + use<T, R> {
-        self.spawn_from(argument, Location::caller())
-    }
-
-    fn spawn_from(
-        &self,
-        argument: T,
-        origin: Origin,
-    ) -> impl Future<Output = Result<JoinHandle<R>, SubmitError<T>>> + Send + use<T, R> {
-        let task_state = TaskState::new(self.engine(), argument, origin);
+        let (task_state, job) = TaskState::new(self.engine(), argument, Location::caller());
         let pool = self.clone();
-        async move {
-            let job = Job::Spawned(QueueEntry::new(&task_state));
-            handle(task_state, pool.enter(job).await)
-        }
+        async move { Ok(JoinHandle::new(task_state.entered(pool.enter(job).await)?)) }
     }
 
     /// As [`spawn`](AsyncFnPool::spawn), if there is a place now.
@@ -238,10 +231,8 @@ impl<T: Send + 'static, R: Send + 'static> AsyncFnPool<T, R> {
     /// ```
     #[track_caller]
     pub fn try_spawn(&self, argument: T) -> Result<JoinHandle<R>, SubmitError<T>> {
-        let task_state = TaskState::new(self.engine(), argument, Location::caller());
-        let entered =
-            self.engine().submit(Job::Spawned(QueueEntry::new(&task_state)), Patience::None);
-        handle(task_state, entered)
+        let (task_state, job) = TaskState::new(self.engine(), argument, Location::caller());
+        Ok(JoinHandle::new(task_state.entered(self.engine().submit(job, Patience::None))?))
     }
 
     /// Calls the function in the pool and waits for its result, after it has waited for a place as
@@ -311,7 +302,7 @@ impl<T: Send + 'static, R: Send + 'static> AsyncFnPool<T, R> {
         self.engine().work().host().timers()
     }
 
-    async fn enter(&self, job: Job<T, R>) -> Result<(), (Job<T, R>, Refused)> {
+    async fn enter(&self, job: JobOf<T, R>) -> Result<(), (JobOf<T, R>, Refused)> {
         match self.shared.when_full {
             WhenFull::Wait => self.engine().enter(job).await,
             _ => self.engine().submit(job, Patience::None),

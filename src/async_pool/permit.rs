@@ -4,7 +4,7 @@ use std::fmt;
 use std::future::Future;
 use std::panic::Location;
 
-use super::futures::{Futures, Job, pack};
+use super::futures::{Futures, Job};
 use crate::engine::Held;
 use crate::handle::JoinHandle;
 
@@ -43,7 +43,8 @@ impl<'a> AsyncPermit<'a> {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        self.held.put(Job::bare(future, origin));
+        let cell = self.held.engine().work().cell(future, origin);
+        self.held.put(Job::Bare(cell));
     }
 
     /// The same permit, without the borrow of the pool: it can be sent to a thread, moved into a task or kept in a
@@ -108,9 +109,8 @@ impl<'a> AsyncPermit<'a> {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        let task_state = pack(self.held.engine(), future, Location::caller());
-        self.held.put(Job::spawned(&task_state));
-        JoinHandle::new(task_state)
+        let cell = self.held.engine().work().cell(future, Location::caller());
+        JoinHandle::new(self.held.spawn(cell, Location::caller()))
     }
 }
 

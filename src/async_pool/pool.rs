@@ -9,10 +9,10 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 
 use super::build::IN_FLIGHT;
-use super::futures::{Futures, Job, handle, pack, refuse};
+use super::futures::{Futures, Job, Spawned, handle, refuse};
 use crate::builder::{Builder, Started, WhenFull};
 use crate::control::Control;
-use crate::engine::{Engine, Patience};
+use crate::engine::{Engine, Patience, TaskState};
 use crate::error::{Refused, SubmitError};
 use crate::handle::JoinHandle;
 
@@ -169,7 +169,7 @@ impl AsyncPool {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        let job = self.engine().work().job(future, Location::caller());
+        let job = Job::Bare(self.engine().work().cell(future, Location::caller()));
         let pool = self.clone();
         async move { pool.enter(job).await.map_err(refuse) }
     }
@@ -200,7 +200,7 @@ impl AsyncPool {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        let job = self.engine().work().job(future, Location::caller());
+        let job = Job::Bare(self.engine().work().cell(future, Location::caller()));
         self.engine().submit(job, Patience::None).map_err(refuse)
     }
 
@@ -232,7 +232,7 @@ impl AsyncPool {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        let job = self.engine().work().job(future, Location::caller());
+        let job = Job::Bare(self.engine().work().cell(future, Location::caller()));
         self.engine().submit(job, self.shared.patience()).map_err(refuse)
     }
 
@@ -267,12 +267,9 @@ impl AsyncPool {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        let task_state = pack(self.engine(), future, Location::caller());
+        let (task_state, job) = self.task_state(future, Location::caller());
         let pool = self.clone();
-        async move {
-            let entered = pool.enter(Job::spawned(&task_state)).await;
-            handle(task_state, entered)
-        }
+        async move { handle(task_state, pool.enter(job).await) }
     }
 
     /// As [`spawn`](AsyncPool::spawn), if there is a place now.
@@ -297,9 +294,22 @@ impl AsyncPool {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        let task_state = pack(self.engine(), future, Location::caller());
-        let entered = self.engine().submit(Job::spawned(&task_state), Patience::None);
-        handle(task_state, entered)
+        let (task_state, job) = self.task_state(future, Location::caller());
+        handle(task_state, self.engine().submit(job, Patience::None))
+    }
+
+    /// The task state of a future, and what stands in the queue for it.
+    pub(crate) fn task_state<F>(
+        &self,
+        future: F,
+        origin: &'static Location<'static>,
+    ) -> (Arc<Spawned<F>>, Job)
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        let cell = self.engine().work().cell(future, origin);
+        TaskState::new(self.engine(), cell, origin)
     }
 
     /// The runtime whose timers limit a wait.

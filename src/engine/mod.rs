@@ -65,12 +65,13 @@ pub(crate) use self::{
     executor::driver::{Begin, Driver, Drives, Turn},
     executor::watched::Watched,
     executor::{DriverThreads, Executor},
+    task::handle::Driven,
 };
 
 /// What the workers of a pool do, whatever they are.
 pub(crate) trait Work: Send + Sync + Sized + 'static {
     /// What a worker is handed.
-    type Job: Send + 'static;
+    type Job: QueuedTask + Send + 'static;
 
     /// More tasks than this cannot run at once.
     const MOST: usize;
@@ -80,9 +81,9 @@ pub(crate) trait Work: Send + Sync + Sized + 'static {
         WorkerKind::Threads
     }
 
-    /// Whether its tasks need nothing of a worker but its thread: no state.
+    /// Whether its tasks need nothing of a worker but its thread: no state, and no runtime.
     fn runs_anywhere(&self) -> bool {
-        true
+        false
     }
 
     /// Starts a worker for a place of the worker table.
@@ -98,17 +99,30 @@ pub(crate) trait Work: Send + Sync + Sized + 'static {
         true
     }
 
-    /// Makes sure that a job will not run. False if it would not have run anyway.
-    fn kill(job: &Self::Job) -> bool;
-
     /// Wakes every future that runs, so that its driver sees whether it is to be dropped.
     fn wake_running(&self) {}
 
-    /// Whether a job would not run, because its handle had it cancelled or run elsewhere.
-    fn is_tombstone(job: &Self::Job) -> bool;
-
     /// Where the job was submitted, if that is known.
-    fn origin(job: &Self::Job) -> Option<&'static Location<'static>>;
+    fn origin(_job: &Self::Job) -> Option<&'static Location<'static>> {
+        None
+    }
+}
+
+/// What stands in the queue, or its task. One without a handle is always alive.
+pub(crate) trait QueuedTask {
+    /// Makes sure that the task will not run. False if it would not have run anyway. Drops nothing.
+    fn kill(&self) -> bool {
+        true
+    }
+
+    /// Whether the task would not run, because its handle had it cancelled or run elsewhere.
+    fn is_tombstone(&self) -> bool {
+        false
+    }
+
+    /// No worker will take the task: if it did not run, what it owns is dropped, and its handle hears that it was
+    /// cancelled.
+    fn discard(&self) {}
 }
 
 /// Why a worker could not be started.

@@ -111,6 +111,12 @@ impl<F> SubmitError<F> {
         SubmitError { task: Exclusive::new(task), reason }
     }
 
+    /// The same refusal of what was made of the task, or the task was made of.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn map<G>(self, change: impl FnOnce(F) -> G) -> SubmitError<G> {
+        SubmitError { task: Exclusive::new(change(self.task.into_inner())), reason: self.reason }
+    }
+
     /// Why the task was refused.
     ///
     /// # Examples

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use super::job::Job;
 use super::renew::watch_renewal;
 use super::state::{Kept, Maker};
 use crate::engine::{
@@ -24,13 +25,6 @@ pub(crate) struct Calls<T, R> {
 
 /// Is given the result of a call that has no handle.
 pub(crate) type ResultHook<R> = Arc<dyn Fn(R) + Send + Sync>;
-
-/// An argument in the line.
-pub(crate) enum Job<T: Send + 'static, R: Send + 'static> {
-    /// Fire and forget.
-    Bare(T, &'static Location<'static>),
-    Spawned(QueueEntry<Calls<T, R>, T, R>),
-}
 
 impl<T: Send + 'static, R: Send + 'static> Calls<T, R> {
     pub(crate) fn new(maker: Maker<T, R>, hooks: Hooks, on_result: Option<ResultHook<R>>) -> Self {
@@ -52,7 +46,7 @@ impl<T: Send + 'static, R: Send + 'static> Calls<T, R> {
 }
 
 impl<T: Send + 'static, R: Send + 'static> Work for Calls<T, R> {
-    type Job = Job<T, R>;
+    type Job = Job<Self, T, R>;
 
     const MOST: usize = MAX_WORKERS;
 
@@ -64,25 +58,8 @@ impl<T: Send + 'static, R: Send + 'static> Work for Calls<T, R> {
         start_worker(engine, index)
     }
 
-    fn origin(job: &Job<T, R>) -> Option<&'static Location<'static>> {
-        match job {
-            Job::Bare(_, origin) => Some(origin),
-            Job::Spawned(_) => None,
-        }
-    }
-
-    fn kill(job: &Job<T, R>) -> bool {
-        match job {
-            Job::Bare(..) => true,
-            Job::Spawned(queue_entry) => queue_entry.kill(),
-        }
-    }
-
-    fn is_tombstone(job: &Job<T, R>) -> bool {
-        match job {
-            Job::Bare(..) => false,
-            Job::Spawned(queue_entry) => queue_entry.is_tombstone(),
-        }
+    fn origin(job: &Self::Job) -> Option<&'static Location<'static>> {
+        job.origin()
     }
 }
 
@@ -104,7 +81,7 @@ impl<T: Send + 'static, R: Send + 'static> ThreadWork for Calls<T, R> {
         }
     }
 
-    fn run(&self, kept: &mut Option<Kept<T, R>>, job: Job<T, R>, counts: Counts) -> End {
+    fn run(&self, kept: &mut Option<Kept<T, R>>, job: Self::Job, counts: Counts) -> End {
         let mut renewed = false;
         let mut call = |argument| {
             let callee = self.maker.callee(kept);
@@ -118,7 +95,7 @@ impl<T: Send + 'static, R: Send + 'static> ThreadWork for Calls<T, R> {
                 self.tell_result(call(argument));
                 End::Completed
             }
-            Job::Spawned(queue_entry) => queue_entry.run(counts, call),
+            Job::Spawned(queue_entry) => queue_entry.run(counts, |_, argument| call(argument)),
         };
         if renewed {
             self.apart(|| drop(kept.take()));
@@ -128,18 +105,16 @@ impl<T: Send + 'static, R: Send + 'static> ThreadWork for Calls<T, R> {
 }
 
 impl<T: Send + 'static, R: Send + 'static> Unpack<T, R> for Calls<T, R> {
-    fn job(queue_entry: QueueEntry<Self, T, R>) -> Job<T, R> {
-        Job::Spawned(queue_entry)
+    fn job(task_state: Arc<TaskState<Self, T, R>>, claimed: bool) -> Self::Job {
+        Job::Spawned(QueueEntry::new(task_state, claimed))
     }
 
-    fn run_here(task_state: &Arc<TaskState<Self, T, R>>) -> bool {
-        task_state.run_for_joiner(|argument| {
-            let mut kept = None;
-            let callee = task_state.engine().work().maker.callee(&mut kept);
-            let outcome = catch_unwind(AssertUnwindSafe(|| callee.call(argument)));
-            // To drop what was called may panic, which says nothing about the outcome.
-            contain(|| drop(kept));
-            outcome.unwrap_or_else(|payload| resume_unwind(payload))
-        })
+    fn call(&self, argument: T) -> R {
+        let mut kept = None;
+        let callee = self.maker.callee(&mut kept);
+        let outcome = catch_unwind(AssertUnwindSafe(|| callee.call(argument)));
+        // To drop what was called may panic, which says nothing about the outcome.
+        contain(|| drop(kept));
+        outcome.unwrap_or_else(|payload| resume_unwind(payload))
     }
 }

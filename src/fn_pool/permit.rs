@@ -3,8 +3,8 @@
 use std::fmt;
 use std::panic::Location;
 
-use super::calls::{Calls, Job};
-use crate::engine::{Held, QueueEntry, TaskState};
+use super::{Calls, Job};
+use crate::engine::Held;
 use crate::handle::JoinHandle;
 
 /// A place in an [`FnPool`](crate::FnPool), held for an argument to come. Dropped, it gives the place back. While a permit is out, the
@@ -97,9 +97,7 @@ impl<'a, T: Send + 'static, R: Send + 'static> FnPermit<'a, T, R> {
         argument: T,
         origin: &'static Location<'static>,
     ) -> JoinHandle<R> {
-        let task_state = TaskState::new(self.held.engine(), argument, origin);
-        self.held.put(Job::Spawned(QueueEntry::new(&task_state)));
-        JoinHandle::new(task_state)
+        JoinHandle::new(self.held.spawn(argument, origin))
     }
 }
 

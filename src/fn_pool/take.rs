@@ -1,7 +1,6 @@
 //! Arguments whose call has not started, taken out of the queue.
 
-use super::FnPool;
-use super::calls::Job;
+use super::{FnPool, Job};
 
 impl<T: Send + 'static, R: Send + 'static> FnPool<T, R> {
     /// Takes the arguments whose call has not started out of the queue, in their order: to give them back to a broker,
@@ -37,11 +36,6 @@ impl<T: Send + 'static, R: Send + 'static> FnPool<T, R> {
     #[doc(alias = "shutdownNow")]
     #[doc(alias = "drain_queue")]
     pub fn take_queued(&self) -> Vec<T> {
-        let argument = |job| match job {
-            Job::Bare(argument, _) => Some(argument),
-            // None if its handle has it cancelled.
-            Job::Spawned(queue_entry) => queue_entry.take_killed(),
-        };
-        self.engine().take_queued().into_iter().filter_map(argument).collect()
+        self.engine().take_queued().into_iter().filter_map(Job::into_argument).collect()
     }
 }

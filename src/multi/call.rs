@@ -9,9 +9,9 @@ use {crate::async_pool::AsyncFnPool, std::future::Future};
 use super::Multi;
 use crate::admission::Admits;
 use crate::control::deadline;
-use crate::engine::{Patience, QueueEntry, TaskState, Unpack};
+use crate::engine::Patience;
 use crate::error::{CallError, Refused, SubmitError};
-use crate::fn_pool::{Calls, FnPool};
+use crate::fn_pool::FnPool;
 use crate::handle::JoinHandle;
 
 impl<T: Send + 'static, R: Send + 'static> Multi<FnPool<T, R>> {
@@ -74,8 +74,7 @@ impl<T: Send + 'static, R: Send + 'static> Multi<FnPool<T, R>> {
                 return Err(CallError::Refused(SubmitError::new(argument, refused)));
             }
         };
-        let task_state = TaskState::new(held.engine(), argument, origin);
-        held.put(<Calls<T, R> as Unpack<T, R>>::job(QueueEntry::new(&task_state)));
+        let task_state = held.spawn(argument, origin);
         if let Some(outcome) = JoinHandle::new(Arc::clone(&task_state) as _).wait(end) {
             return Ok(outcome?);
         }

@@ -5,9 +5,10 @@ use std::panic::Location;
 
 use super::Multi;
 use super::give::{IfFull, Spawn, Submit};
-use super::pack::{Signed, into_parts, unsign};
-use crate::async_pool::{AsyncFnPool, AsyncPool, calls, futures};
+use super::pack::Signed;
+use crate::async_pool::{AsyncFnPool, AsyncPool, futures};
 use crate::error::SubmitError;
+use crate::fn_pool::Job;
 use crate::handle::JoinHandle;
 
 /// A pool of futures has drivers on a runtime, which one pool keeps busy as well as several do. So
@@ -51,9 +52,14 @@ impl Multi<AsyncPool> {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        let job = futures::Job::bare(future, Location::caller());
+        let job = futures::Job::Bare(futures::cell(future, Location::caller()));
         let multi = self.clone();
-        async move { multi.give_async::<Submit, _>(job).await.map_err(back) }
+        async move {
+            multi
+                .give_async::<Submit, _>(job)
+                .await
+                .map_err(|error| error.map(futures::Job::into_future))
+        }
     }
 
     /// As `submit`, but never waits: hands the future over if the chosen shard or the least loaded one
@@ -85,8 +91,9 @@ impl Multi<AsyncPool> {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        let job = futures::Job::bare(future, Location::caller());
-        self.give::<Submit, _>(job, IfFull::Refuse).map_err(back)
+        let job = futures::Job::Bare(futures::cell(future, Location::caller()));
+        self.give::<Submit, _>(job, IfFull::Refuse)
+            .map_err(|error| error.map(futures::Job::into_future))
     }
 
     /// As `submit`, and blocks the thread while it waits. Async code awaits `submit` instead.
@@ -114,8 +121,9 @@ impl Multi<AsyncPool> {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        let job = futures::Job::bare(future, Location::caller());
-        self.give::<Submit, _>(job, IfFull::AsBuilt).map_err(back)
+        let job = futures::Job::Bare(futures::cell(future, Location::caller()));
+        self.give::<Submit, _>(job, IfFull::AsBuilt)
+            .map_err(|error| error.map(futures::Job::into_future))
     }
 
     /// As `submit`, with a handle to the result.
@@ -148,7 +156,12 @@ impl Multi<AsyncPool> {
     {
         let signed = Signed(future, Location::caller());
         let multi = self.clone();
-        async move { multi.give_async::<Spawn, _>(signed).await.map_err(unsign) }
+        async move {
+            multi
+                .give_async::<Spawn, _>(signed)
+                .await
+                .map_err(|error| error.map(|Signed(task, _)| task))
+        }
     }
 
     /// As `try_submit`, with a handle to the result.
@@ -176,16 +189,9 @@ impl Multi<AsyncPool> {
         F::Output: Send + 'static,
     {
         let signed = Signed(future, Location::caller());
-        self.give::<Spawn, _>(signed, IfFull::Refuse).map_err(unsign)
+        self.give::<Spawn, _>(signed, IfFull::Refuse)
+            .map_err(|error| error.map(|Signed(task, _)| task))
     }
-}
-
-/// Gives back the future of a job that was refused.
-fn back<F>(error: SubmitError<futures::Job>) -> SubmitError<F>
-where
-    F: Future<Output = ()> + Send + 'static,
-{
-    futures::refuse(into_parts(error))
 }
 
 impl<T: Send + 'static, R: Send + 'static> Multi<AsyncFnPool<T, R>> {
@@ -217,9 +223,11 @@ impl<T: Send + 'static, R: Send + 'static> Multi<AsyncFnPool<T, R>> {
         &self,
         argument: T,
     ) -> impl Future<Output = Result<(), SubmitError<T>>> + Send + use<T, R> {
-        let job = calls::Job::Bare(argument, Location::caller());
+        let job = Job::Bare(argument, Location::caller());
         let multi = self.clone();
-        async move { argument_back(multi.give_async::<Submit, _>(job).await) }
+        async move {
+            multi.give_async::<Submit, _>(job).await.map_err(|error| error.map(Job::into_bare))
+        }
     }
 
     /// As `submit`, but never waits.
@@ -246,8 +254,8 @@ impl<T: Send + 'static, R: Send + 'static> Multi<AsyncFnPool<T, R>> {
     /// ```
     #[track_caller]
     pub fn try_submit(&self, argument: T) -> Result<(), SubmitError<T>> {
-        let job = calls::Job::Bare(argument, Location::caller());
-        argument_back(self.give::<Submit, _>(job, IfFull::Refuse))
+        let job = Job::Bare(argument, Location::caller());
+        self.give::<Submit, _>(job, IfFull::Refuse).map_err(|error| error.map(Job::into_bare))
     }
 
     /// As `submit`, and blocks the thread while it waits. Async code awaits `submit` instead.
@@ -275,8 +283,8 @@ impl<T: Send + 'static, R: Send + 'static> Multi<AsyncFnPool<T, R>> {
     /// ```
     #[track_caller]
     pub fn blocking_submit(&self, argument: T) -> Result<(), SubmitError<T>> {
-        let job = calls::Job::Bare(argument, Location::caller());
-        argument_back(self.give::<Submit, _>(job, IfFull::AsBuilt))
+        let job = Job::Bare(argument, Location::caller());
+        self.give::<Submit, _>(job, IfFull::AsBuilt).map_err(|error| error.map(Job::into_bare))
     }
 
     /// As `submit`, with a handle to the result.
@@ -305,7 +313,12 @@ impl<T: Send + 'static, R: Send + 'static> Multi<AsyncFnPool<T, R>> {
     ) -> impl Future<Output = Result<JoinHandle<R>, SubmitError<T>>> + Send + use<T, R> {
         let signed = Signed(argument, Location::caller());
         let multi = self.clone();
-        async move { multi.give_async::<Spawn, _>(signed).await.map_err(unsign) }
+        async move {
+            multi
+                .give_async::<Spawn, _>(signed)
+                .await
+                .map_err(|error| error.map(|Signed(task, _)| task))
+        }
     }
 
     /// As `try_submit`, with a handle to the result.
@@ -330,13 +343,7 @@ impl<T: Send + 'static, R: Send + 'static> Multi<AsyncFnPool<T, R>> {
     #[track_caller]
     pub fn try_spawn(&self, argument: T) -> Result<JoinHandle<R>, SubmitError<T>> {
         let signed = Signed(argument, Location::caller());
-        self.give::<Spawn, _>(signed, IfFull::Refuse).map_err(unsign)
+        self.give::<Spawn, _>(signed, IfFull::Refuse)
+            .map_err(|error| error.map(|Signed(task, _)| task))
     }
-}
-
-/// Gives back the argument of a job that was refused.
-fn argument_back<T: Send + 'static, R: Send + 'static>(
-    given: Result<(), SubmitError<calls::Job<T, R>>>,
-) -> Result<(), SubmitError<T>> {
-    calls::give_back(given.map_err(into_parts))
 }

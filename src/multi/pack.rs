@@ -8,7 +8,7 @@ use super::give::{IfFull, Spawn, Submit, Take};
 use super::{Multi, Shard};
 use crate::admission::Pooled;
 use crate::async_pool::{AsyncFnPool, AsyncPool, calls, futures};
-use crate::engine::{Patience, QueueEntry, TaskState, Work};
+use crate::engine::{Patience, TaskState, Work};
 use crate::error::{Refused, SubmitError};
 use crate::handle::JoinHandle;
 
@@ -64,9 +64,7 @@ where
     type Receipt = JoinHandle<F::Output>;
 
     fn pack(&self, Signed(future, origin): Signed<F>) -> (Self::Stub, futures::Job) {
-        let task_state = futures::pack(&self.shared.engine, future, origin);
-        let job = futures::Job::spawned(&task_state);
-        (task_state, job)
+        self.task_state(future, origin)
     }
 
     fn settle(
@@ -74,7 +72,8 @@ where
         entered: Entered<Self>,
     ) -> Result<Self::Receipt, SubmitError<Signed<F>>> {
         let origin = task_state.origin();
-        futures::handle(task_state, entered).map_err(|error| sign(error, origin))
+        futures::handle(task_state, entered)
+            .map_err(|error| error.map(|future| Signed(future, origin)))
     }
 }
 
@@ -82,10 +81,8 @@ impl<T: Send + 'static, R: Send + 'static> Pack<Spawn, Signed<T>> for AsyncFnPoo
     type Stub = Arc<calls::Spawned<T, R>>;
     type Receipt = JoinHandle<R>;
 
-    fn pack(&self, Signed(argument, origin): Signed<T>) -> (Self::Stub, calls::Job<T, R>) {
-        let task_state = TaskState::new(&self.shared.engine, argument, origin);
-        let job = calls::Job::Spawned(QueueEntry::new(&task_state));
-        (task_state, job)
+    fn pack(&self, Signed(argument, origin): Signed<T>) -> (Self::Stub, JobOf<Self>) {
+        TaskState::new(&self.shared.engine, argument, origin)
     }
 
     fn settle(
@@ -93,7 +90,10 @@ impl<T: Send + 'static, R: Send + 'static> Pack<Spawn, Signed<T>> for AsyncFnPoo
         entered: Entered<Self>,
     ) -> Result<Self::Receipt, SubmitError<Signed<T>>> {
         let origin = task_state.origin();
-        calls::handle(task_state, entered).map_err(|error| sign(error, origin))
+        match task_state.entered(entered) {
+            Ok(task_state) => Ok(JoinHandle::new(task_state)),
+            Err(error) => Err(error.map(|argument| Signed(argument, origin))),
+        }
     }
 }
 
@@ -133,21 +133,4 @@ impl<P: Shard> Multi<P> {
         };
         P::settle(stub, entered)
     }
-}
-
-fn sign<J>(error: SubmitError<J>, origin: &'static Location<'static>) -> SubmitError<Signed<J>> {
-    let reason = error.reason();
-    SubmitError::new(Signed(error.into_task(), origin), reason)
-}
-
-/// What the submitter knows of a task that comes back.
-pub(super) fn unsign<J>(error: SubmitError<Signed<J>>) -> SubmitError<J> {
-    let reason = error.reason();
-    let Signed(task, _) = error.into_task();
-    SubmitError::new(task, reason)
-}
-
-pub(super) fn into_parts<J>(error: SubmitError<J>) -> (J, Refused) {
-    let reason = error.reason();
-    (error.into_task(), reason)
 }

@@ -3,7 +3,7 @@
 use std::panic::Location;
 use std::sync::Arc;
 
-use crate::engine::task::closure::{QueuedTask, Task};
+use crate::engine::task::closure::Task;
 use crate::engine::{
     Counts, End, Engine, MAX_WORKERS, NoStart, QueueEntry, TaskState, ThreadWork, Unpack, Work,
     start_worker,
@@ -21,12 +21,8 @@ impl Work for Closures {
         start_worker(engine, index)
     }
 
-    fn kill(job: &Task) -> bool {
-        job.kill()
-    }
-
-    fn is_tombstone(job: &Task) -> bool {
-        job.is_tombstone()
+    fn runs_anywhere(&self) -> bool {
+        true
     }
 
     fn origin(job: &Task) -> Option<&'static Location<'static>> {
@@ -47,35 +43,11 @@ where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
-    fn job(queue_entry: QueueEntry<Self, F, T>) -> Task {
-        Task::queued(Spawned(queue_entry))
+    fn job(task_state: Arc<TaskState<Self, F, T>>, claimed: bool) -> Task {
+        Task::queued(QueueEntry::new(task_state, claimed))
     }
 
-    fn run_here(task_state: &Arc<TaskState<Self, F, T>>) -> bool {
-        task_state.run_for_joiner(|closure| closure())
-    }
-}
-
-/// A spawned closure's place in the line.
-pub(crate) struct Spawned<F, T>(pub(crate) QueueEntry<Closures, F, T>)
-where
-    F: FnOnce() -> T + Send + 'static,
-    T: Send + 'static;
-
-impl<F, T> QueuedTask for Spawned<F, T>
-where
-    F: FnOnce() -> T + Send + 'static,
-    T: Send + 'static,
-{
-    fn run(self, counts: Counts) -> End {
-        self.0.run(counts, |closure| closure())
-    }
-
-    fn kill(&self) -> bool {
-        self.0.kill()
-    }
-
-    fn is_tombstone(&self) -> bool {
-        self.0.is_tombstone()
+    fn call(&self, closure: F) -> T {
+        closure()
     }
 }

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
 use super::locked;
-use crate::engine::task::closure::QueuedTask;
-use crate::engine::{Counts, End, Engine, contain};
+use crate::engine::task::closure::RunOnce;
+use crate::engine::{Counts, End, Engine, QueuedTask, contain};
 use crate::error::TaskPanic;
 use crate::pool::Closures;
 
@@ -79,7 +79,9 @@ impl Drop for Hold {
     }
 }
 
-impl<F: FnOnce()> QueuedTask for Latched<F> {
+impl<F> QueuedTask for Latched<F> {}
+
+impl<F: FnOnce()> RunOnce for Latched<F> {
     fn run(self, counts: Counts) -> End {
         let Latched { task, hold, origin } = self;
         let outcome = catch_unwind(AssertUnwindSafe(task));
@@ -91,13 +93,5 @@ impl<F: FnOnce()> QueuedTask for Latched<F> {
         hold.0.note_panic(TaskPanic::caught(payload, Some(origin)));
         hold.0.engine.count(End::Panicked, counts);
         End::CountedPanic
-    }
-
-    fn kill(&self) -> bool {
-        true
-    }
-
-    fn is_tombstone(&self) -> bool {
-        false
     }
 }

@@ -10,7 +10,7 @@ use tower_service::Service;
 use super::place::Place;
 use super::{FlatResponse, ServiceError};
 use crate::async_pool::AsyncPool;
-use crate::async_pool::futures::{Futures, Job, pack};
+use crate::async_pool::futures::Futures;
 use crate::handle::JoinHandle;
 use crate::multi::Multi;
 
@@ -94,9 +94,8 @@ where
     fn call(&mut self, request: Q) -> Self::Future {
         let held = self.place.take();
         let future = self.inner.call(request);
-        let task_state = pack(held.engine(), future, self.place.origin);
-        held.put(Job::spawned(&task_state));
-        FlatResponse::new(JoinHandle::new(task_state))
+        let cell = held.engine().work().cell(future, self.place.origin);
+        FlatResponse::new(JoinHandle::new(held.spawn(cell, self.place.origin)))
     }
 }
 

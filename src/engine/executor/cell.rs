@@ -123,6 +123,13 @@ impl<F: TaskFuture + 'static> Cell<F> {
         cell
     }
 
+    /// Changes the body of a cell that no other thread knows yet.
+    pub(crate) fn change(cell: &mut Arc<Self>, change: impl FnOnce(&mut F)) {
+        let Some(cell) = Arc::get_mut(cell) else { unreachable!("it has one reference") };
+        // SAFETY: there is no other reference to it.
+        cell.body.with_mut(|body| unsafe { (*body).as_mut() }.map(change));
+    }
+
     /// Takes out what has never been polled.
     pub(crate) fn take(&self) -> Option<F> {
         if !self.header.begin_poll() {

@@ -12,37 +12,22 @@ use crate::engine::contain::contain;
 use crate::engine::context::as_current;
 use crate::engine::executor::cell::TaskFuture;
 use crate::engine::scheduler::accounting::End;
-use crate::engine::task::handle::{TaskState, Unpack};
+use crate::engine::task::handle::Driven;
 use crate::error::{JoinError, TaskPanic};
 use crate::on_cancel::Stoppable;
 
 pin_project! {
     /// A future that tells its task state how it ended, also if it is dropped before.
-    pub(crate) struct Watched<W, P, F>
-    where
-        W: Unpack<P, F::Output>,
-        P: Send,
-        P: 'static,
-        F: Future,
-        F::Output: Send,
-        F::Output: 'static,
-    {
+    pub(crate) struct Watched<F: Future> {
         // None when it is over.
         #[pin]
         future: Option<F>,
-        task_state: Option<Arc<TaskState<W, P, F::Output>>>,
+        // From the moment when a driver begins with it, if it has a handle.
+        task_state: Option<Arc<dyn Driven<F::Output>>>,
         origin: &'static Location<'static>,
     }
 
-    impl<W, P, F> PinnedDrop for Watched<W, P, F>
-    where
-        W: Unpack<P, F::Output>,
-        P: Send,
-        P: 'static,
-        F: Future,
-        F::Output: Send,
-        F::Output: 'static,
-    {
+    impl<F: Future> PinnedDrop for Watched<F> {
         fn drop(this: Pin<&mut Self>) {
             // Nothing of it has run, or it was dropped where it stood.
             if this.future.is_some() {
@@ -52,19 +37,14 @@ pin_project! {
     }
 }
 
-impl<W, P, F> Watched<W, P, F>
-where
-    W: Unpack<P, F::Output>,
-    P: Send + 'static,
-    F: Future,
-    F::Output: Send + 'static,
-{
-    pub(crate) fn new(
-        future: F,
-        task_state: Option<Arc<TaskState<W, P, F::Output>>>,
-        origin: &'static Location<'static>,
-    ) -> Self {
-        Watched { future: Some(future), task_state, origin }
+impl<F: Future> Watched<F> {
+    pub(crate) fn new(future: F, origin: &'static Location<'static>) -> Self {
+        Watched { future: Some(future), task_state: None, origin }
+    }
+
+    /// A driver begins with it, and its outcome goes to this task state.
+    pub(crate) fn tell(&mut self, task_state: Arc<dyn Driven<F::Output>>) {
+        self.task_state = Some(task_state);
     }
 
     /// Takes the future out of one that has never been polled.
@@ -77,19 +57,13 @@ where
         let mut this = self.project();
         contain(|| this.future.set(None));
         match this.task_state.take() {
-            Some(task_state) => task_state.end_driven(Err(JoinError::Cancelled)),
+            Some(task_state) => task_state.end(Err(JoinError::Cancelled), Ok(())),
             None => End::Cancelled,
         }
     }
 }
 
-impl<W, P, F> Future for Watched<W, P, F>
-where
-    W: Unpack<P, F::Output>,
-    P: Send + 'static,
-    F: Future,
-    F::Output: Send + 'static,
-{
+impl<F: Future> Future for Watched<F> {
     type Output = End;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<End> {
@@ -113,24 +87,20 @@ where
         let outcome = match polled {
             Ok(Poll::Pending) => return Poll::Pending,
             Ok(Poll::Ready(value)) => Ok(value),
-            Err(payload) => Err(caught(payload)),
+            Err(payload) => Err(JoinError::Panicked(caught(payload))),
         };
         // What it owns is gone before the outcome shows.
         let dropped = catch_unwind(AssertUnwindSafe(|| this.future.set(None))).map_err(caught);
-        let outcome = task_state.after_drop(outcome, dropped).map_err(JoinError::Panicked);
-        let end = task_state.end_driven(outcome);
+        let end = task_state.end(outcome, dropped);
         // If no thread wants the outcome it is dropped here, and may panic; the task is counted already.
         contain(|| *this.task_state = None);
         Poll::Ready(end)
     }
 }
 
-impl<W, P, F> TaskFuture for Watched<W, P, F>
+impl<F: Future + Send> TaskFuture for Watched<F>
 where
-    W: Unpack<P, F::Output>,
-    P: Send + 'static,
-    F: Future + Send,
-    F::Output: Send + 'static,
+    F::Output: Send,
 {
     fn origin(&self) -> Option<&'static Location<'static>> {
         Some(self.origin)

@@ -10,11 +10,10 @@ use loom::thread;
 
 use super::{WAIT, explore, settings};
 use crate::engine::context::enter;
-use crate::engine::task::closure::Task;
-use crate::engine::{Ended, Engine, Hooks, Joinable, QueueEntry, Settings, TaskState};
+use crate::engine::{Ended, Engine, Hooks, Joinable, Settings, TaskState};
 use crate::error::TaskPanic;
 use crate::handle::JoinHandle;
-use crate::pool::{Closures, Spawned};
+use crate::pool::Closures;
 
 type Pool = Arc<Engine<Closures>>;
 
@@ -28,8 +27,7 @@ fn spawn_task(
     pool: &Pool,
     task: impl FnOnce() -> usize + Send + 'static,
 ) -> Arc<dyn Joinable<usize>> {
-    let task_state = TaskState::new(pool, task, Location::caller());
-    let queued = Task::queued(Spawned(QueueEntry::new(&task_state)));
+    let (task_state, queued) = TaskState::new(pool, task, Location::caller());
     assert!(pool.submit(queued, WAIT).is_ok());
     task_state
 }

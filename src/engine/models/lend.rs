@@ -10,9 +10,9 @@ use loom::sync::atomic::{AtomicUsize, Ordering};
 
 use super::{WAIT, explore, explore_up_to, settings};
 use crate::engine::task::closure::Task;
-use crate::engine::{Ended, Engine, Hooks, QueueEntry, Settings, TaskState};
+use crate::engine::{Ended, Engine, Hooks, Settings, TaskState};
 use crate::handle::JoinHandle;
-use crate::pool::{Closures, Spawned};
+use crate::pool::Closures;
 
 type Pool = Arc<Engine<Closures>>;
 
@@ -56,8 +56,8 @@ fn spawn<T: Send + 'static>(
     pool: &Pool,
     task: impl FnOnce() -> T + Send + 'static,
 ) -> JoinHandle<T> {
-    let task_state = TaskState::new(pool, task, Location::caller());
-    assert!(pool.submit(Task::queued(Spawned(QueueEntry::new(&task_state))), WAIT).is_ok());
+    let (task_state, queued) = TaskState::new(pool, task, Location::caller());
+    assert!(pool.submit(queued, WAIT).is_ok());
     JoinHandle::new(task_state)
 }
 

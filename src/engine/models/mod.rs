@@ -4,7 +4,6 @@
 //! README's table says by which removed rule each of them was seen to fail.
 
 use std::future::Future;
-use std::panic::Location;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -18,8 +17,8 @@ use crate::engine::queue::Queue;
 use crate::engine::queue::fast_path::{Claim, FastPath};
 use crate::engine::sync::now;
 use crate::engine::{
-    Counts, End, Ended, Engine, Hooks, MAX_WORKERS, NoStart, Patience, Settings, ThreadWork, Work,
-    start_worker,
+    Counts, End, Ended, Engine, Hooks, MAX_WORKERS, NoStart, Patience, QueuedTask, Settings,
+    ThreadWork, Work, start_worker,
 };
 use crate::error::Refused;
 
@@ -58,6 +57,8 @@ impl Count {
     }
 }
 
+impl QueuedTask for usize {}
+
 impl Work for Arc<Count> {
     type Job = usize;
 
@@ -65,18 +66,6 @@ impl Work for Arc<Count> {
 
     fn start(engine: &Arc<Engine<Self>>, index: usize) -> Result<(), NoStart> {
         start_worker(engine, index)
-    }
-
-    fn kill(_: &usize) -> bool {
-        true
-    }
-
-    fn is_tombstone(_: &usize) -> bool {
-        false
-    }
-
-    fn origin(_: &usize) -> Option<&'static Location<'static>> {
-        None
     }
 }
 

@@ -1,6 +1,5 @@
 //! Models of workers that are not ready: another one takes the task, and none is left behind.
 
-use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,18 +31,6 @@ impl Work for Arc<Moody> {
 
     fn start(engine: &Arc<Engine<Self>>, index: usize) -> Result<(), NoStart> {
         start_worker(engine, index)
-    }
-
-    fn kill(_: &usize) -> bool {
-        true
-    }
-
-    fn is_tombstone(_: &usize) -> bool {
-        false
-    }
-
-    fn origin(_: &usize) -> Option<&'static Location<'static>> {
-        None
     }
 }
 

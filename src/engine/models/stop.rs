@@ -10,10 +10,10 @@ use loom::thread;
 
 use super::{WAIT, explore, explore_up_to, settings};
 use crate::engine::task::closure::Task;
-use crate::engine::{Ended, Engine, Joinable, QueueEntry, TaskState, is_cancelled};
+use crate::engine::{Ended, Engine, Joinable, TaskState, is_cancelled};
 use crate::handle::JoinHandle;
 use crate::on_cancel::on_cancel;
-use crate::pool::{Closures, Spawned};
+use crate::pool::Closures;
 
 type Pool = Arc<Engine<Closures>>;
 
@@ -124,8 +124,7 @@ fn all_are_cancelled_while_a_pool_is_drained_and_opened_again() {
 }
 
 fn spawn(pool: &Pool, task: impl FnOnce() -> usize + Send + 'static) -> Arc<dyn Joinable<usize>> {
-    let task_state = TaskState::new(pool, task, Location::caller());
-    let queued = Task::queued(Spawned(QueueEntry::new(&task_state)));
+    let (task_state, queued) = TaskState::new(pool, task, Location::caller());
     assert!(pool.submit(queued, WAIT).is_ok());
     task_state
 }

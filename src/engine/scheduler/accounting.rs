@@ -11,7 +11,7 @@ use crate::engine::queue::fast_path::Tally;
 use crate::engine::scheduler::core::{Scheduler, WorkerKind};
 use crate::engine::scheduler::lend::Guest;
 use crate::engine::scheduler::worker_table::WorkerState;
-use crate::engine::{Engine, Work};
+use crate::engine::{Engine, QueuedTask, Work};
 use crate::error::{Cause, StillRunning};
 use crate::stats::Stats;
 
@@ -53,6 +53,11 @@ pub(crate) enum Counts {
 impl End {
     pub(crate) fn is_panic(self) -> bool {
         matches!(self, End::Panicked | End::CountedPanic)
+    }
+
+    /// What is counted for a task that is not there any more. One that was claimed has been counted.
+    pub(crate) fn gone(claimed: bool) -> Self {
+        if claimed { End::Counted } else { End::Tombstone }
     }
 
     /// What has still to be counted.
@@ -340,7 +345,7 @@ impl<W: Work> Engine<W> {
     pub(crate) fn depart(self: &Arc<Self>) {
         let tombstones = self.decide(|scheduler, actions| {
             scheduler.accounting.note_cancel();
-            let tombstones = scheduler.remove_tombstones(W::is_tombstone);
+            let tombstones = scheduler.remove_tombstones(QueuedTask::is_tombstone);
             scheduler.gate.shut();
             scheduler.serve_waiters(actions);
             tombstones

@@ -16,7 +16,7 @@ use crate::engine::scheduler::worker_table::WorkerState;
 use crate::engine::sync::MutexGuard;
 #[cfg(feature = "tokio")]
 use crate::engine::wait_list::Key;
-use crate::engine::{Engine, NoStart, Work};
+use crate::engine::{Engine, NoStart, QueuedTask, Work};
 use crate::error::{Refused, ReopenError, StillRunning};
 use crate::stats::Stats;
 
@@ -236,7 +236,7 @@ impl<W: Work> Engine<W> {
     ) -> (Vec<W::Job>, usize, R) {
         self.decide(|scheduler, actions| {
             let jobs = scheduler.queue.take_all();
-            let alive = scheduler.accounting.discard(jobs.iter().map(W::kill));
+            let alive = scheduler.accounting.discard(jobs.iter().map(QueuedTask::kill));
             let decided = also(scheduler);
             scheduler.serve_waiters(actions);
             // Workers that were not ready for these tasks would stay until their pause is over.
@@ -252,7 +252,7 @@ impl<W: Work> Engine<W> {
         jobs: Vec<W::Job>,
         mut actions: Actions,
     ) {
-        scheduler.accounting.discard(jobs.iter().map(W::kill));
+        scheduler.accounting.discard(jobs.iter().map(QueuedTask::kill));
         scheduler.serve_waiters(&mut actions);
         drop(scheduler);
         self.perform(actions);

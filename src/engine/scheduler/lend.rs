@@ -20,7 +20,7 @@ use crate::engine::scheduler::accounting::End;
 use crate::engine::scheduler::call::START_PAUSE;
 use crate::engine::scheduler::core::{Scheduler, WorkerKind};
 use crate::engine::scheduler::worker_table::WorkerState;
-use crate::engine::{Engine, Work};
+use crate::engine::{Engine, QueuedTask, Work};
 use crate::on_cancel::{Cancels, Stoppable};
 
 /// So many tasks run on one stack, one inside the other. Each takes some hundred bytes of the engine's and what the
@@ -274,7 +274,7 @@ impl<W: Work> Engine<W> {
         let mut scheduler = self.lock();
         let admitted = scheduler.admit_guest(within, take);
         let tombstones = if admitted.is_some() {
-            scheduler.remove_tombstones(W::is_tombstone)
+            scheduler.remove_tombstones(QueuedTask::is_tombstone)
         } else {
             Vec::new()
         };

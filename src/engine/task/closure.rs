@@ -6,6 +6,7 @@
 use std::mem::{ManuallyDrop, MaybeUninit, align_of, size_of};
 use std::panic::Location;
 
+use crate::engine::QueuedTask;
 use crate::engine::scheduler::accounting::{Counts, End};
 
 /// What fits into a task without an allocation.
@@ -53,7 +54,7 @@ impl Task {
 
     /// Puts a queued task into a task: something small that has a life beside the queue.
     #[track_caller]
-    pub(crate) fn queued<E: QueuedTask + Send + 'static>(queued: E) -> Self {
+    pub(crate) fn queued<E: RunOnce + Send + 'static>(queued: E) -> Self {
         Task::hold(queued)
     }
 
@@ -63,7 +64,7 @@ impl Task {
     ///
     /// The task is called or dropped before what the queued task borrows is gone.
     #[track_caller]
-    pub(crate) unsafe fn borrowing<E: QueuedTask + Send>(queued: E) -> Self {
+    pub(crate) unsafe fn borrowing<E: RunOnce + Send>(queued: E) -> Self {
         if fits::<E>() { Task::hold(queued) } else { Task::hold(Box::new(queued)) }
     }
 
@@ -78,18 +79,6 @@ impl Task {
         // SAFETY: the room holds the closure that `vtable` was made for, and it is moved out here
         // and never again: `ManuallyDrop` keeps `Task::drop` away from it.
         unsafe { (task.vtable.call)(&raw mut task.room, counts) }
-    }
-
-    /// Makes sure that the task will not run. False if it would not have run anyway.
-    pub(crate) fn kill(&self) -> bool {
-        // SAFETY: the room holds what `vtable` was made for.
-        unsafe { (self.vtable.kill)(&raw const self.room) }
-    }
-
-    /// Whether the task would not run.
-    pub(crate) fn is_tombstone(&self) -> bool {
-        // SAFETY: the room holds what `vtable` was made for.
-        unsafe { (self.vtable.is_tombstone)(&raw const self.room) }
     }
 
     /// Gives the closure back.
@@ -109,7 +98,7 @@ impl Task {
     }
 
     #[track_caller]
-    fn hold<C: QueuedTask>(closure: C) -> Self {
+    fn hold<C: RunOnce>(closure: C) -> Self {
         assert!(fits::<C>(), "only what fits is put into the room");
         let mut room: Room = [MaybeUninit::uninit(); INLINE_BYTES / 16];
         // SAFETY: the room is large enough and aligned for a `C`, as asserted above.
@@ -126,6 +115,18 @@ impl Task {
     }
 }
 
+impl QueuedTask for Task {
+    fn kill(&self) -> bool {
+        // SAFETY: the room holds what `vtable` was made for.
+        unsafe { (self.vtable.kill)(&raw const self.room) }
+    }
+
+    fn is_tombstone(&self) -> bool {
+        // SAFETY: the room holds what `vtable` was made for.
+        unsafe { (self.vtable.is_tombstone)(&raw const self.room) }
+    }
+}
+
 impl Drop for Task {
     fn drop(&mut self) {
         // SAFETY: a task that was called or taken apart is in `ManuallyDrop`, so here the closure
@@ -135,23 +136,18 @@ impl Drop for Task {
 }
 
 /// What lies in a task's room and can be run there.
-pub(crate) trait QueuedTask {
+pub(crate) trait RunOnce: QueuedTask {
     /// Runs the task, if it is still there.
     fn run(self, counts: Counts) -> End;
-
-    /// Makes sure that the task will not run. False if it would not have run anyway. Drops nothing:
-    /// that comes with the queued task.
-    fn kill(&self) -> bool;
-
-    /// Whether the task would not run.
-    fn is_tombstone(&self) -> bool;
 }
 
-impl<E: QueuedTask> QueuedTask for Box<E> {
+impl<E: RunOnce> RunOnce for Box<E> {
     fn run(self, counts: Counts) -> End {
         (*self).run(counts)
     }
+}
 
+impl<E: QueuedTask> QueuedTask for Box<E> {
     fn kill(&self) -> bool {
         (**self).kill()
     }
@@ -165,20 +161,14 @@ impl<E: QueuedTask> QueuedTask for Box<E> {
 #[repr(transparent)]
 struct Plain<F>(F);
 
-impl<F: FnOnce()> QueuedTask for Plain<F> {
+impl<F> QueuedTask for Plain<F> {}
+
+impl<F: FnOnce()> RunOnce for Plain<F> {
     // Left to itself, the compiler calls it or not as other code comes and goes.
     #[inline]
     fn run(self, _: Counts) -> End {
         (self.0)();
         End::Completed
-    }
-
-    fn kill(&self) -> bool {
-        true
-    }
-
-    fn is_tombstone(&self) -> bool {
-        false
     }
 }
 
@@ -189,7 +179,7 @@ const fn fits<F>() -> bool {
 /// # Safety
 ///
 /// The room holds a `C`, which is moved out.
-unsafe fn call_in<C: QueuedTask>(room: *mut Room, counts: Counts) -> End {
+unsafe fn call_in<C: RunOnce>(room: *mut Room, counts: Counts) -> End {
     // SAFETY: by the caller's word the room holds a `C` that no other call moves out.
     let closure = unsafe { room.cast::<C>().read() };
     closure.run(counts)
@@ -328,11 +318,13 @@ mod tests {
         _ballast: [u8; BYTES],
     }
 
-    impl<const BYTES: usize> QueuedTask for Told<BYTES> {
+    impl<const BYTES: usize> RunOnce for Told<BYTES> {
         fn run(self, _: Counts) -> End {
             if self.alive { End::Completed } else { End::Tombstone }
         }
+    }
 
+    impl<const BYTES: usize> QueuedTask for Told<BYTES> {
         fn kill(&self) -> bool {
             self.alive
         }

@@ -15,36 +15,33 @@ use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::{Arc, Weak};
 use std::task::Waker;
 
+#[cfg(any(feature = "tokio", test))]
+pub(crate) use self::driven::Driven;
 pub(crate) use self::joinable::Joinable;
 use self::panicked::Recipient;
 use crate::engine::actions::Release;
 use crate::engine::contain::contain;
-use crate::engine::context::{as_current, enter, is_innermost, set_epoch};
+use crate::engine::context::as_current;
 use crate::engine::scheduler::accounting::{Counts, End};
 use crate::engine::sync::atomic::{AtomicBool, Ordering};
 use crate::engine::sync::{Mutex, MutexGuard, lock};
-use crate::engine::task::queue_entry::QueueEntry;
-use crate::engine::waits::Lent;
-use crate::engine::{Engine, Work};
-use crate::error::{JoinError, TaskPanic};
+use crate::engine::{Engine, QueuedTask, Work};
+use crate::error::{JoinError, Refused, SubmitError, TaskPanic};
 use crate::on_cancel::{Cancels, Owner, Stoppable};
-
-/// What is packed into a task, and what comes out of it.
-pub(crate) trait Data: Send + 'static {}
-
-impl<T: Send + 'static> Data for T {}
 
 /// A pool's work of which single tasks can be run elsewhere: `P` is what is packed into a task state,
 /// `R` what comes out.
 pub(crate) trait Unpack<P, R>: Work {
-    /// What stands in the queue for a task.
-    fn job(queue_entry: QueueEntry<Self, P, R>) -> Self::Job
+    /// What stands in the queue for a task. See [`QueueEntry::new`].
+    fn job(task_state: Arc<TaskState<Self, P, R>>, claimed: bool) -> Self::Job
     where
-        P: Data,
-        R: Data;
+        P: Send + 'static,
+        R: Send + 'static;
 
-    /// Runs a task on the calling thread, which joins it, if that can be done on a thread. True if it has run.
-    fn run_here(task_state: &Arc<TaskState<Self, P, R>>) -> bool;
+    /// Runs a task on the calling thread, which is no worker. Only for a work that [runs anywhere](Work::runs_anywhere).
+    fn call(&self, _packed: P) -> R {
+        unreachable!("the work needs its own workers")
+    }
 }
 
 /// See the module's first lines.
@@ -92,48 +89,45 @@ enum Stage<P, R> {
     Collected,
 }
 
-impl<W: Unpack<P, R>, P: Data, R: Data> TaskState<W, P, R> {
+impl<W: Unpack<P, R>, P: Send + 'static, R: Send + 'static> TaskState<W, P, R> {
+    /// The task state of a task, and what stands in the queue for it.
     pub(crate) fn new(
         engine: &Arc<Engine<W>>,
         packed: P,
         origin: &'static Location<'static>,
-    ) -> Arc<Self> {
-        TaskState::at(Stage::Packed(packed), engine, origin)
-    }
-
-    #[cfg(any(feature = "tokio", test))]
-    /// As [`TaskState::new`], for what knows its task state.
-    pub(crate) fn with(
-        engine: &Arc<Engine<W>>,
-        origin: &'static Location<'static>,
-        pack: impl FnOnce(Arc<Self>) -> P,
-    ) -> Arc<Self> {
-        let task_state = TaskState::at(Stage::Open, engine, origin);
-        let packed = pack(Arc::clone(&task_state));
-        lock(&task_state.content).stage = Stage::Packed(packed);
-        task_state
-    }
-
-    fn at(
-        stage: Stage<P, R>,
-        engine: &Arc<Engine<W>>,
-        origin: &'static Location<'static>,
-    ) -> Arc<Self> {
+    ) -> (Arc<Self>, W::Job) {
         let content = Content {
-            stage,
+            stage: Stage::Packed(packed),
             waker: None,
             recipient: Recipient::Handle,
             awaited_by: None,
             listed: false,
             claimed: false,
         };
-        Arc::new(TaskState {
+        let task_state = Arc::new(TaskState {
             engine: Arc::clone(engine),
             content: Mutex::new(content),
             done: AtomicBool::new(false),
             stop: AtomicBool::new(false),
             origin,
-        })
+        });
+        let job = W::job(Arc::clone(&task_state), false);
+        (task_state, job)
+    }
+
+    /// The task state of a task that was accepted, or what was packed in it.
+    pub(crate) fn entered(
+        self: Arc<Self>,
+        entered: Result<(), (W::Job, Refused)>,
+    ) -> Result<Arc<Self>, SubmitError<P>> {
+        // The job is dropped last, because it has cancelled what it finds in the task state.
+        if let Err((_job, refused)) = entered
+            // No other thread has the task state, so what was packed is still in it.
+            && let Some(packed) = self.take(false)
+        {
+            return Err(SubmitError::new(packed, refused));
+        }
+        Ok(self)
     }
 
     #[cfg(any(feature = "tokio", test))]
@@ -141,24 +135,10 @@ impl<W: Unpack<P, R>, P: Data, R: Data> TaskState<W, P, R> {
         self.origin
     }
 
-    pub(crate) fn engine(&self) -> &Arc<Engine<W>> {
-        &self.engine
-    }
-
-    /// Takes what is packed. The thread that gets it decides the outcome.
-    pub(crate) fn take(&self) -> Option<P> {
-        self.take_for(false)
-    }
-
-    /// As [`TaskState::take`], for the queue entry that was `claimed` or for the one that was not.
-    pub(in crate::engine) fn take_for(&self, claimed: bool) -> Option<P> {
+    /// Takes what is packed, for the queue entry that was `claimed` or for the one that was not. The thread that gets it
+    /// decides the outcome.
+    pub(in crate::engine) fn take(&self, claimed: bool) -> Option<P> {
         lock(&self.content).take(claimed, Stage::Open)
-    }
-
-    #[cfg(any(feature = "tokio", test))]
-    /// As [`TaskState::take_for`], for a driver, which can be told to drop the task.
-    pub(crate) fn take_to_drive(&self, claimed: bool) -> Option<P> {
-        lock(&self.content).take(claimed, Stage::Driven(None))
     }
 
     /// Takes back a task that has not started; otherwise asks the task to stop.
@@ -181,52 +161,38 @@ impl<W: Unpack<P, R>, P: Data, R: Data> TaskState<W, P, R> {
 
     /// Takes a task that has not started, and counts it as cancelled.
     fn take_to_cancel(&self) -> Option<P> {
-        if let Some(packed) = self.take() {
+        if let Some(packed) = self.take(false) {
             self.engine.depart();
             return Some(packed);
         }
-        let packed = self.take_for(true)?;
+        let packed = self.take(true)?;
         self.engine.count(End::Cancelled, Counts::Claimed);
         Some(packed)
     }
 
-    /// Runs the task on the calling thread, with what was taken from the task state. It is counted
-    /// before its outcome shows.
-    pub(crate) fn run(
+    /// Runs the task on the calling thread, with what was taken from the task state.
+    pub(in crate::engine) fn run(
         self: &Arc<Self>,
         packed: P,
         counts: Counts,
-        task: impl FnOnce(P) -> R,
+        task: impl FnOnce(&W, P) -> R,
     ) -> End {
-        let this: Arc<dyn Stoppable> = Arc::clone(self) as _;
-        let outcome = as_current(this, || catch_unwind(AssertUnwindSafe(|| task(packed))));
-        match outcome {
-            Ok(value) => {
-                self.engine.count(End::Completed, counts);
-                self.settle(Ok(value));
-                End::Counted
-            }
-            Err(payload) => {
-                self.end_panicked(TaskPanic::caught(payload, Some(self.origin)), counts)
-            }
-        }
+        let call = || catch_unwind(AssertUnwindSafe(|| task(self.engine.work(), packed)));
+        let outcome = as_current(Arc::clone(self) as _, call);
+        let caught = |payload| JoinError::Panicked(TaskPanic::caught(payload, Some(self.origin)));
+        self.end_as(outcome.map_err(caught), counts)
     }
 
-    /// Runs a queued task on the calling thread, which joins it, if there is a place for it and the thread may.
-    /// True if it has run.
-    pub(crate) fn run_for_joiner(self: &Arc<Self>, task: impl FnOnce(P) -> R) -> bool {
-        if self.is_tombstone() || !self.engine.may_run_here() {
-            return false;
-        }
-        let _lent = if is_innermost(&raw const *self.engine) { None } else { Lent::begin() };
-        // Before it is admitted: a task that was accepted is concerned when all are cancelled from here on.
-        let epoch = self.engine.cancels.epoch();
-        let Some((packed, guest)) = self.engine.admit_guest(|| self.take()) else { return false };
-        let _inside = enter(Arc::clone(&self.engine) as _, true);
-        set_epoch(epoch);
-        // It is counted, and its panic has a recipient.
-        let _: End = self.run(packed, Counts::Guest(guest), task);
-        true
+    /// The task has ended, and what it owned is gone. It is counted before its outcome shows.
+    fn end_as(&self, outcome: Result<R, JoinError>, counts: Counts) -> End {
+        let end = match outcome {
+            Err(JoinError::Panicked(panic)) => return self.end_panicked(panic, counts),
+            Ok(_) => End::Completed,
+            Err(JoinError::Cancelled | JoinError::Refused(_)) => End::Cancelled,
+        };
+        self.engine.count(end, counts);
+        self.settle(outcome);
+        End::Counted
     }
 
     /// Has a task that is driven dropped. False if it is too late.
@@ -262,24 +228,7 @@ impl<W: Unpack<P, R>, P: Data, R: Data> TaskState<W, P, R> {
         }
     }
 
-    /// Makes sure that the task will not run. False if it would not have run anyway. What it owns
-    /// is dropped later, by [`TaskState::discard`].
-    pub(crate) fn kill(&self) -> bool {
-        let mut content = lock(&self.content);
-        let Some(packed) = content.take(false, Stage::Open) else { return false };
-        content.stage = Stage::Killed(packed);
-        true
-    }
-
-    /// Drops a task that will not run any more, and settles it as cancelled.
-    pub(crate) fn discard(&self) {
-        if let Some(packed) = self.take_discarded() {
-            contain(|| drop(packed));
-            self.settle(Err(JoinError::Cancelled));
-        }
-    }
-
-    /// As [`TaskState::discard`], and gives back what was packed.
+    /// Takes back what was packed for a task that was killed.
     pub(crate) fn take_killed(&self) -> Option<P> {
         let packed = self.take_discarded()?;
         self.settle(Err(JoinError::Cancelled));
@@ -295,10 +244,25 @@ impl<W: Unpack<P, R>, P: Data, R: Data> TaskState<W, P, R> {
         }
         content.take(false, Stage::Open)
     }
+}
 
-    /// Whether the task's ticket does not stand for it any more.
-    pub(crate) fn is_tombstone(&self) -> bool {
+impl<W: Unpack<P, R>, P: Send + 'static, R: Send + 'static> QueuedTask for TaskState<W, P, R> {
+    fn kill(&self) -> bool {
+        let mut content = lock(&self.content);
+        let Some(packed) = content.take(false, Stage::Open) else { return false };
+        content.stage = Stage::Killed(packed);
+        true
+    }
+
+    fn is_tombstone(&self) -> bool {
         !lock(&self.content).is_queued()
+    }
+
+    fn discard(&self) {
+        if let Some(packed) = self.take_discarded() {
+            contain(|| drop(packed));
+            self.settle(Err(JoinError::Cancelled));
+        }
     }
 }
 

@@ -1,87 +1,82 @@
 //! The queue entry: what stands in the queue for a task that lies in a task state.
 
+use std::mem::replace;
 use std::sync::Arc;
 
+use crate::engine::QueuedTask;
 use crate::engine::contain::contain;
 use crate::engine::scheduler::accounting::{Counts, End};
-use crate::engine::task::handle::{Data, TaskState, Unpack};
+use crate::engine::task::closure::RunOnce;
+use crate::engine::task::handle::{TaskState, Unpack};
 
-/// A task in its task state.
-type Packed<W, P, R> = Arc<TaskState<W, P, R>>;
-
-/// What stands in the queue for a task state. Dropped there, it has the task cancelled. It is empty once the
-/// task has run.
-pub(crate) struct QueueEntry<W: Unpack<P, R>, P: Data, R: Data> {
-    task_state: Option<Packed<W, P, R>>,
-    /// The task was taken out of its turn, for a lent place. Another queue entry stands in the queue, a tombstone.
+/// What stands in the queue for a task state. Dropped there, it has the task cancelled.
+pub(crate) struct QueueEntry<T: QueuedTask + ?Sized> {
+    task_state: Arc<T>,
+    /// The task is not this entry's to cancel. It was taken out of its turn, for a lent place, and another queue entry
+    /// stands in the queue, a tombstone.
     claimed: bool,
 }
 
-impl<W: Unpack<P, R>, P: Data, R: Data> QueueEntry<W, P, R> {
-    pub(crate) fn new(task_state: &Arc<TaskState<W, P, R>>) -> Self {
-        QueueEntry { task_state: Some(Arc::clone(task_state)), claimed: false }
+impl<T: QueuedTask + ?Sized> QueueEntry<T> {
+    pub(crate) fn new(task_state: Arc<T>, claimed: bool) -> Self {
+        QueueEntry { task_state, claimed }
     }
 
-    /// For a task that was claimed.
-    pub(crate) fn claimed(task_state: Arc<TaskState<W, P, R>>) -> Self {
-        QueueEntry { task_state: Some(task_state), claimed: true }
-    }
-
-    /// What is counted if the task is not there any more. A claimed task has been counted.
-    fn gone(&self) -> End {
-        if self.claimed { End::Counted } else { End::Tombstone }
-    }
-
-    /// The task state, and whether its task was claimed.
-    #[cfg(feature = "tokio")]
-    pub(crate) fn into_parts(mut self) -> (Option<Packed<W, P, R>>, bool) {
-        (self.task_state.take(), self.claimed)
-    }
-
-    #[cfg(any(feature = "tokio", test))]
-    /// Takes the task for a driver, if it is still there.
-    pub(crate) fn take_to_drive(&self) -> Result<(P, &Packed<W, P, R>), End> {
-        let task_state = self.task_state.as_ref().ok_or(End::Tombstone)?;
-        let packed = task_state.take_to_drive(self.claimed).ok_or_else(|| self.gone())?;
-        Ok((packed, task_state))
-    }
-
-    /// Runs the task, if it is still there.
-    pub(crate) fn run(mut self, counts: Counts, task: impl FnOnce(P) -> R) -> End {
-        let (gone, claimed) = (self.gone(), self.claimed);
-        let take = |task_state: &Packed<W, P, R>| task_state.take_for(claimed);
-        let Some(packed) = self.task_state.as_ref().and_then(take) else { return gone };
+    /// Calls `begin` with the task state, and whether the task was claimed: it takes the task, if that is still there.
+    pub(crate) fn begin<R>(mut self, begin: impl FnOnce(&Arc<T>, bool) -> R) -> R {
         // From here on there is nothing to be cancelled. After the outcome shows the task state is touched
         // no more than must be: another thread has it on its core then.
-        let Some(task_state) = self.task_state.take() else { return gone };
-        let counts = if claimed { Counts::Claimed } else { counts };
-        let end = task_state.run(packed, counts, task);
+        let claimed = replace(&mut self.claimed, true);
+        let begun = begin(&self.task_state, claimed);
         // If the handle was dropped, the outcome is dropped here, and may panic; the task is counted already.
-        contain(|| drop(task_state));
-        end
+        contain(|| drop(self));
+        begun
+    }
+}
+
+impl<T: QueuedTask + ?Sized> QueuedTask for QueueEntry<T> {
+    fn kill(&self) -> bool {
+        self.task_state.kill()
     }
 
-    /// See [`TaskState::kill`]. What the task owns is dropped with the queue entry.
-    pub(crate) fn kill(&self) -> bool {
-        self.task_state.as_ref().is_some_and(|task_state| task_state.kill())
+    fn is_tombstone(&self) -> bool {
+        self.task_state.is_tombstone()
+    }
+}
+
+impl<T: QueuedTask + ?Sized> Drop for QueueEntry<T> {
+    fn drop(&mut self) {
+        if !self.claimed {
+            self.task_state.discard();
+        }
+    }
+}
+
+impl<W: Unpack<P, R>, P: Send + 'static, R: Send + 'static> QueueEntry<TaskState<W, P, R>> {
+    /// Runs the task, if it is still there.
+    pub(crate) fn run(self, counts: Counts, task: impl FnOnce(&W, P) -> R) -> End {
+        self.begin(|task_state, claimed| {
+            let counts = if claimed { Counts::Claimed } else { counts };
+            match task_state.take(claimed) {
+                Some(packed) => task_state.run(packed, counts, task),
+                None => End::gone(claimed),
+            }
+        })
     }
 
     /// Takes back what was packed for a task that was killed. The handle hears that the task was cancelled.
     pub(crate) fn take_killed(self) -> Option<P> {
-        self.task_state.as_ref()?.take_killed()
-    }
-
-    pub(crate) fn is_tombstone(&self) -> bool {
-        self.task_state.as_ref().is_none_or(|task_state| task_state.is_tombstone())
+        self.task_state.take_killed()
     }
 }
 
-impl<W: Unpack<P, R>, P: Data, R: Data> Drop for QueueEntry<W, P, R> {
-    fn drop(&mut self) {
-        if let Some(task_state) = &self.task_state
-            && !self.claimed
-        {
-            task_state.discard();
-        }
+impl<W, P, R> RunOnce for QueueEntry<TaskState<W, P, R>>
+where
+    W: Unpack<P, R>,
+    P: Send + 'static,
+    R: Send + 'static,
+{
+    fn run(self, counts: Counts) -> End {
+        QueueEntry::run(self, counts, W::call)
     }
 }

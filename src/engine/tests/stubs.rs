@@ -16,7 +16,7 @@ use crate::engine::executor::cell::{Runnable, TaskFuture};
 use crate::engine::executor::driver::{Begin, Drives};
 use crate::engine::executor::{DriverThreads, Executor};
 use crate::engine::scheduler::accounting::End;
-use crate::engine::{Engine, Hooks, NoStart, Settings, Work, WorkerKind};
+use crate::engine::{Engine, Hooks, NoStart, QueuedTask, Settings, Work, WorkerKind};
 
 /// A future that does in each poll what the script says.
 pub(crate) fn future<S>(script: S) -> impl TaskFuture
@@ -61,19 +61,9 @@ impl Work for ByHand {
     fn start(_: &Arc<Engine<Self>>, _: usize) -> Result<(), NoStart> {
         Ok(())
     }
-
-    fn kill(_: &Self::Job) -> bool {
-        true
-    }
-
-    fn is_tombstone(_: &Self::Job) -> bool {
-        false
-    }
-
-    fn origin(_: &Self::Job) -> Option<&'static Location<'static>> {
-        None
-    }
 }
+
+impl QueuedTask for Arc<dyn Runnable> {}
 
 impl Drives for ByHand {
     fn executor(&self) -> &Arc<Executor> {

@@ -227,7 +227,7 @@ fn a_place_is_given_away_at_once_if_somebody_sleeps_who_could_take_it() {
 fn a_future_that_has_panicked_is_gone_and_says_where_it_was_submitted() {
     use std::panic::Location;
 
-    use crate::async_pool::futures::Job;
+    use crate::engine::Watched;
 
     let (here, owned) = (Location::caller(), Arc::new(()));
     let inside = Arc::clone(&owned);
@@ -235,7 +235,7 @@ fn a_future_that_has_panicked_is_gone_and_says_where_it_was_submitted() {
         let _inside = inside;
         panic!("on purpose");
     };
-    let Job::Bare(cell) = Job::bare(future, here) else { panic!("it has no handle") };
+    let cell: Arc<dyn Runnable> = Cell::new(Watched::new(future, here));
     let mut origin = None;
     let polled = cell::poll(&cell, &Cancels::default(), |panic| {
         origin = panic.submitted_at();

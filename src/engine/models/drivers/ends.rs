@@ -194,8 +194,8 @@ fn a_permit_whose_runtime_is_gone_has_its_task_cancelled() {
         *pool.work().start.lock().unwrap() = Start::Gone;
         let held = pool.admit(1, Patience::None).unwrap();
         let shutdown = thread::spawn(move || drop(driver));
-        let task_state = pack(&pool, async { 1 });
-        held.put(Job::Spawned(QueueEntry::new(&task_state)));
+        let (task_state, job) = pack(&pool, async { 1 });
+        held.put(job);
         assert_eq!(outcome(task_state), None);
         shutdown.join().unwrap();
         drain(&pool);
@@ -229,11 +229,11 @@ fn a_driver_that_never_began_is_told_to_its_starter() {
         let pool = pool(1, Start::Dropped, settings(1, 8));
         let drops = Drops::default();
         let guard = drops.guard();
-        let task_state = pack(&pool, async move {
+        let (task_state, job) = pack(&pool, async move {
             let _guard = guard;
             1
         });
-        let entered = pool.submit(Job::Spawned(QueueEntry::new(&task_state)), Patience::None);
+        let entered = pool.submit(job, Patience::None);
         let refused = entered.map_err(|(_, refused)| refused).err();
         assert!(matches!(refused, None | Some(Refused::RuntimeGone)));
         // The job that came back is dropped, and so the task is cancelled in both cases.

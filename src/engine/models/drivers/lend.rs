@@ -198,13 +198,12 @@ fn an_awaited_task_is_completed_or_cancelled() {
         let [driver] = drivers(&pool);
         let drops = Drops::default();
         let guard = drops.guard();
-        let child = pack(&pool, async move {
+        let (child, job) = pack(&pool, async move {
             let _guard = guard;
             1
         });
         let (task_state, seen, engine) = (Arc::clone(&child), drops.clone(), Arc::clone(&pool));
         let parent = spawn(&pool, async move {
-            let job = Job::Spawned(QueueEntry::new(&task_state));
             assert!(engine.submit(job, Patience::Future).is_ok());
             engine.close();
             let outcome = JoinHandle::new(task_state as _).await;
@@ -225,11 +224,10 @@ fn an_awaited_task_that_does_not_end_can_be_cancelled_at_any_time() {
     explore(|| {
         let pool = pool(1, Start::ByHand, settings(1, 8));
         let [driver] = drivers(&pool);
-        let child = pack(&pool, Event::default());
+        let (child, job) = pack(&pool, Event::default());
         let (task_state, engine, begun) = (Arc::clone(&child), Arc::clone(&pool), Event::default());
         let event = begun.clone();
         submit(&pool, async move {
-            let job = Job::Spawned(QueueEntry::new(&task_state));
             assert!(engine.submit(job, Patience::Future).is_ok());
             engine.close();
             begun.happen();

@@ -16,8 +16,8 @@ use crate::engine::executor::driver::{Begin, Driver, Drives, Turn};
 use crate::engine::executor::watched::Watched;
 use crate::engine::executor::{DriverThreads, Executor, Owner};
 use crate::engine::{
-    End, Ended, Engine, Joinable, NoStart, Patience, QueueEntry, Settings, TaskState, Unpack, Work,
-    WorkerKind,
+    End, Ended, Engine, Joinable, NoStart, Patience, QueueEntry, QueuedTask, Settings, TaskState,
+    Unpack, Work, WorkerKind,
 };
 use crate::handle::JoinHandle;
 
@@ -30,7 +30,8 @@ mod wakes;
 
 type Pool = Arc<Engine<Futures>>;
 type Boxed = Pin<Box<dyn Future<Output = usize> + Send>>;
-type Body = Watched<Futures, Packed, Boxed>;
+type Body = Watched<Boxed>;
+type Packed = Arc<Cell<Body>>;
 type Spawned = TaskState<Futures, Packed, usize>;
 
 /// Futures without a runtime.
@@ -56,10 +57,8 @@ enum Start {
 
 enum Job {
     Bare(Arc<dyn Runnable>),
-    Spawned(QueueEntry<Futures, Packed, usize>),
+    Spawned(QueueEntry<Spawned>),
 }
-
-struct Packed(Arc<Cell<Body>>);
 
 impl Work for Futures {
     type Job = Job;
@@ -85,23 +84,21 @@ impl Work for Futures {
     fn wake_running(&self) {
         self.executor.wake_all();
     }
+}
 
-    fn kill(job: &Job) -> bool {
-        match job {
+impl QueuedTask for Job {
+    fn kill(&self) -> bool {
+        match self {
             Job::Bare(_) => true,
             Job::Spawned(queue_entry) => queue_entry.kill(),
         }
     }
 
-    fn is_tombstone(job: &Job) -> bool {
-        match job {
+    fn is_tombstone(&self) -> bool {
+        match self {
             Job::Bare(_) => false,
             Job::Spawned(queue_entry) => queue_entry.is_tombstone(),
         }
-    }
-
-    fn origin(_: &Job) -> Option<&'static Location<'static>> {
-        None
     }
 }
 
@@ -113,21 +110,23 @@ impl Drives for Futures {
     fn begin(_: &Pool, _: usize, job: Job) -> Begin {
         match job {
             Job::Bare(cell) => Begin::Cell(cell),
-            Job::Spawned(queue_entry) => match queue_entry.take_to_drive() {
-                Ok((Packed(cell), _)) => Begin::Cell(cell),
-                Err(end) => Begin::Ended(end),
-            },
+            Job::Spawned(queue_entry) => {
+                queue_entry.begin(|task_state, claimed| match task_state.take_to_drive(claimed) {
+                    Ok(mut cell) => {
+                        let task_state = Arc::clone(task_state);
+                        Cell::change(&mut cell, |body| body.tell(task_state));
+                        Begin::Cell(cell)
+                    }
+                    Err(end) => Begin::Ended(end),
+                })
+            }
         }
     }
 }
 
 impl Unpack<Packed, usize> for Futures {
-    fn job(queue_entry: QueueEntry<Self, Packed, usize>) -> Job {
-        Job::Spawned(queue_entry)
-    }
-
-    fn run_here(_: &Arc<Spawned>) -> bool {
-        false
+    fn job(task_state: Arc<Spawned>, claimed: bool) -> Job {
+        Job::Spawned(QueueEntry::new(task_state, claimed))
     }
 }
 
@@ -151,26 +150,23 @@ fn drivers<const COUNT: usize>(pool: &Pool) -> [Driver<Futures>; COUNT] {
 
 /// A task without a handle.
 fn bare(future: impl Future<Output = usize> + Send + 'static) -> Job {
-    Job::Bare(Cell::new(Body::new(Box::pin(future), None, Location::caller())))
+    Job::Bare(Cell::new(Body::new(Box::pin(future), Location::caller())))
 }
 
 fn submit(pool: &Pool, future: impl Future<Output = usize> + Send + 'static) {
     assert!(pool.submit(bare(future), Patience::None).is_ok());
 }
 
-fn pack(pool: &Pool, future: impl Future<Output = usize> + Send + 'static) -> Arc<Spawned> {
+fn pack(pool: &Pool, future: impl Future<Output = usize> + Send + 'static) -> (Arc<Spawned>, Job) {
     let origin = Location::caller();
-    TaskState::with(pool, origin, |task_state| {
-        Packed(Cell::new(Body::new(Box::pin(future), Some(task_state), origin)))
-    })
+    TaskState::new(pool, Cell::new(Body::new(Box::pin(future), origin)), origin)
 }
 
 fn spawn(
     pool: &Pool,
     future: impl Future<Output = usize> + Send + 'static,
 ) -> Arc<dyn Joinable<usize>> {
-    let task_state = pack(pool, future);
-    let job = Job::Spawned(QueueEntry::new(&task_state));
+    let (task_state, job) = pack(pool, future);
     // From inside it enters however full the pool is.
     assert!(pool.submit(job, Patience::Future).is_ok());
     task_state

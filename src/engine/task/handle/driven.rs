@@ -1,14 +1,44 @@
 //! A task state whose task a driver runs: it can be told to stop.
 
+use std::mem::replace;
 use std::task::Waker;
 
-use super::{Data, Stage, TaskState, Unpack, contain, lock};
+use super::{Stage, TaskState, Unpack, contain, lock};
 use crate::engine::scheduler::accounting::{Counts, End};
 use crate::error::{JoinError, TaskPanic};
+use crate::on_cancel::Stoppable;
 
-impl<W: Unpack<P, R>, P: Data, R: Data> TaskState<W, P, R> {
+/// A task state as the future of its task sees it.
+pub(crate) trait Driven<R>: Stoppable {
     /// Says who is to be woken when the task is to be dropped. False if it is.
-    pub(crate) fn drive(&self, waker: &Waker) -> bool {
+    fn drive(&self, waker: &Waker) -> bool;
+
+    /// The task has ended, and everything it owned is gone. A panic while it was `dropped` is its own. If it had
+    /// panicked before, the handle receives the first panic, and the hook the second.
+    fn end(&self, outcome: Result<R, JoinError>, dropped: Result<(), TaskPanic>) -> End;
+
+    /// Calls what the task wants to be called when it is cancelled.
+    fn make_calls(&self);
+}
+
+impl<W: Unpack<P, R>, P: Send + 'static, R: Send + 'static> TaskState<W, P, R> {
+    /// As [`TaskState::take`], for a driver, which can be told to drop the task.
+    pub(crate) fn take_to_drive(&self, claimed: bool) -> Result<P, End> {
+        let packed = lock(&self.content).take(claimed, Stage::Driven(None));
+        packed.ok_or_else(|| End::gone(claimed))
+    }
+
+    /// The handle will not receive this outcome. If it is a panic, the hook does.
+    fn give_up(&self, outcome: Result<R, JoinError>) {
+        match outcome {
+            Err(JoinError::Panicked(panic)) => self.tell_hook(Some(panic)),
+            unwanted => contain(|| drop(unwanted)),
+        }
+    }
+}
+
+impl<W: Unpack<P, R>, P: Send + 'static, R: Send + 'static> Driven<R> for TaskState<W, P, R> {
+    fn drive(&self, waker: &Waker) -> bool {
         let mut content = lock(&self.content);
         let Stage::Driven(kept) = &mut content.stage else { return false };
         if kept.as_ref().is_some_and(|kept| kept.will_wake(waker)) {
@@ -20,58 +50,25 @@ impl<W: Unpack<P, R>, P: Data, R: Data> TaskState<W, P, R> {
         true
     }
 
-    /// The outcome of a task, after it was dropped. A panic in the drop is the task's own. If the task had
-    /// panicked before, the handle receives the first panic, and the hook the second.
-    pub(crate) fn after_drop(
-        &self,
-        outcome: Result<R, TaskPanic>,
-        dropped: Result<(), TaskPanic>,
-    ) -> Result<R, TaskPanic> {
-        let Err(panic) = dropped else { return outcome };
-        match outcome {
-            Ok(unwanted) => {
-                contain(|| drop(unwanted));
-                Err(panic)
-            }
-            Err(first) => {
-                self.tell_hook(Some(panic));
-                Err(first)
-            }
+    fn end(&self, mut outcome: Result<R, JoinError>, dropped: Result<(), TaskPanic>) -> End {
+        if let Err(panic) = dropped {
+            let panicked = Err(JoinError::Panicked(panic));
+            let unwanted = if outcome.is_ok() { replace(&mut outcome, panicked) } else { panicked };
+            self.give_up(unwanted);
         }
-    }
-
-    /// Turns the outcome of a task that was told to stop into a cancellation. The handle will not receive
-    /// its panic, so the hook does.
-    fn end_stopped(&self, outcome: Result<R, JoinError>) -> Result<R, JoinError> {
-        match outcome {
-            Err(JoinError::Panicked(panic)) => self.tell_hook(Some(panic)),
-            unwanted => contain(|| drop(unwanted)),
-        }
-        Err(JoinError::Cancelled)
-    }
-
-    /// A task that was driven has ended, and everything it owned is gone. It is counted before its
-    /// outcome shows.
-    pub(crate) fn end_driven(&self, outcome: Result<R, JoinError>) -> End {
         let mut content = lock(&self.content);
         let counts = if content.claimed { Counts::Claimed } else { Counts::Driver };
-        // `cancel` has said that the task will be dropped, so the outcome is `Cancelled`.
-        let stopped = matches!(content.stage, Stage::Stopping);
-        if !stopped && !matches!(content.stage, Stage::Driven(_)) {
-            // It had not started: the thread that drops it counts it, and settles it.
-            return End::Counted;
-        }
-        let waker = std::mem::replace(&mut content.stage, Stage::Open);
+        let stage = replace(&mut content.stage, Stage::Open);
         drop(content);
-        drop(waker);
-        let outcome = if stopped { self.end_stopped(outcome) } else { outcome };
-        let end = match outcome {
-            Err(JoinError::Panicked(panic)) => return self.end_panicked(panic, counts),
-            Ok(_) => End::Completed,
-            Err(JoinError::Cancelled | JoinError::Refused(_)) => End::Cancelled,
-        };
-        self.engine.count(end, counts);
-        self.settle(outcome);
-        End::Counted
+        if let Stage::Stopping = stage {
+            // `cancel` has said that the task will be dropped, so the outcome is `Cancelled`.
+            self.give_up(replace(&mut outcome, Err(JoinError::Cancelled)));
+        }
+        drop(stage);
+        self.end_as(outcome, counts)
+    }
+
+    fn make_calls(&self) {
+        TaskState::make_calls(self);
     }
 }

@@ -5,18 +5,22 @@ use std::sync::{Arc, Weak};
 use std::task::Waker;
 use std::time::Duration;
 
-use super::{Content, Data, Stage, TaskState, Unpack};
+use super::{Content, Stage, TaskState, Unpack};
+use crate::engine::QueuedTask;
 use crate::engine::actions::Release;
 use crate::engine::contain::contain;
+use crate::engine::context::{enter, is_innermost, set_epoch};
+use crate::engine::scheduler::accounting::{Counts, End};
 use crate::engine::scheduler::lend::Queued;
 use crate::engine::sync::atomic::Ordering;
-use crate::engine::sync::lock;
-use crate::engine::task::queue_entry::QueueEntry;
+use crate::engine::sync::{MutexGuard, lock};
+use crate::engine::waits::Lent;
 use crate::error::JoinError;
 
 /// What a handle can do with its task, whatever pool it is on.
 pub(crate) trait Joinable<R>: Send + Sync {
-    /// See [`Unpack::run_here`].
+    /// Runs a queued task on the calling thread, which joins it, if there is a place for it and the thread may.
+    /// True if it has run.
     fn run_here(self: Arc<Self>) -> bool;
 
     /// A task waits for this one: it may start in a lent place. `by` is there as long as that task is. If a thread
@@ -44,7 +48,7 @@ pub(crate) trait Joinable<R>: Send + Sync {
     fn detach(&self);
 }
 
-impl<W: Unpack<P, R>, P: Data, R: Data> Queued<W::Job> for TaskState<W, P, R> {
+impl<W: Unpack<P, R>, P: Send + 'static, R: Send + 'static> Queued<W::Job> for TaskState<W, P, R> {
     fn claim(self: Arc<Self>) -> Result<W::Job, Arc<dyn Release>> {
         let mut content = lock(&self.content);
         content.listed = false;
@@ -55,7 +59,7 @@ impl<W: Unpack<P, R>, P: Data, R: Data> Queued<W::Job> for TaskState<W, P, R> {
         }
         content.claimed = true;
         drop(content);
-        Ok(W::job(QueueEntry::claimed(self)))
+        Ok(W::job(self, true))
     }
 
     fn is_awaited(&self) -> bool {
@@ -72,9 +76,22 @@ impl<P, R> Content<P, R> {
     }
 }
 
-impl<W: Unpack<P, R>, P: Data, R: Data> Joinable<R> for TaskState<W, P, R> {
+impl<W: Unpack<P, R>, P: Send + 'static, R: Send + 'static> Joinable<R> for TaskState<W, P, R> {
     fn run_here(self: Arc<Self>) -> bool {
-        W::run_here(&self)
+        if self.is_tombstone() || !self.engine.may_run_here() {
+            return false;
+        }
+        let _lent = if is_innermost(Arc::as_ptr(&self.engine)) { None } else { Lent::begin() };
+        // Before it is admitted: a task that was accepted is concerned when all are cancelled from here on.
+        let epoch = self.engine.cancels.epoch();
+        let Some((packed, guest)) = self.engine.admit_guest(|| self.take(false)) else {
+            return false;
+        };
+        let _inside = enter(Arc::clone(&self.engine) as _, true);
+        set_epoch(epoch);
+        // It is counted, and its panic has a recipient.
+        let _: End = self.run(packed, Counts::Guest(guest), W::call);
+        true
     }
 
     fn want(self: Arc<Self>, by: Weak<dyn Release>) -> Option<Duration> {
@@ -115,13 +132,11 @@ impl<W: Unpack<P, R>, P: Data, R: Data> Joinable<R> for TaskState<W, P, R> {
     }
 
     fn watch(&self, waker: &Waker) -> bool {
-        let mut content = lock(&self.content);
+        let content = lock(&self.content);
         if matches!(content.stage, Stage::Done(_) | Stage::Collected) {
             return false;
         }
-        let old = content.waker.replace(waker.clone());
-        drop(content);
-        drop(old);
+        keep(content, waker);
         true
     }
 
@@ -132,13 +147,18 @@ impl<W: Unpack<P, R>, P: Data, R: Data> Joinable<R> for TaskState<W, P, R> {
         {
             return Some(outcome);
         }
-        let old = content.waker.replace(waker.clone());
-        drop(content);
-        drop(old);
+        keep(content, waker);
         None
     }
 
     fn detach(&self) {
         self.leave_to_hook();
     }
+}
+
+/// Has this waker woken when the outcome is there, instead of another, which is dropped after the lock.
+fn keep<P, R>(mut content: MutexGuard<'_, Content<P, R>>, waker: &Waker) {
+    let old = content.waker.replace(waker.clone());
+    drop(content);
+    drop(old);
 }

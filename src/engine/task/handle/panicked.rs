@@ -6,7 +6,7 @@
 
 use std::mem::replace;
 
-use super::{Content, Data, Stage, TaskState, Unpack, lock};
+use super::{Content, Stage, TaskState, Unpack, lock};
 use crate::engine::scheduler::accounting::{Counts, End};
 use crate::error::{JoinError, TaskPanic};
 
@@ -19,7 +19,7 @@ pub(super) enum Recipient {
     Hook,
 }
 
-impl<W: Unpack<P, R>, P: Data, R: Data> TaskState<W, P, R> {
+impl<W: Unpack<P, R>, P: Send + 'static, R: Send + 'static> TaskState<W, P, R> {
     /// Ends a task that panicked: tells its recipient, and counts the task.
     #[cold]
     pub(super) fn end_panicked(&self, panic: TaskPanic, counts: Counts) -> End {
