@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use self::inbox::Inbox;
 use crate::engine::sync::{Mutex, lock};
 use crate::engine::wait::is_over;
-use crate::engine::{self, Lent, Release, Suspension, contain};
+use crate::engine::{self, Joinable, Lent, Release, Suspension, contain};
 use crate::error::JoinError;
 use crate::handle::JoinHandle;
 
@@ -28,57 +28,54 @@ pub(crate) type Numbered<R> = (usize, Result<R, JoinError>);
 pub(crate) trait InFlight {
     type Output;
 
-    /// Has `waker` woken when the task has ended. False if it has.
-    fn watch(&self, waker: &Waker) -> bool;
+    /// What the task state has, which is not the output if that may borrow.
+    type Settled;
 
-    fn is_done(&self) -> bool;
-
-    /// Runs the task on the calling thread, which is a worker's, if the task has not started and the thread may.
-    /// True if it has run.
-    fn run_here(&self) -> bool;
-
-    /// A task waits for this one: see [`Joinable::want`](engine::Joinable::want).
-    fn want(&self, by: Weak<dyn Release>) -> Option<Duration>;
-
-    /// No task waits for this one any more.
-    fn unwant(&self);
-
-    fn cancel(&self);
+    /// None if the outcome was taken, or nothing was started.
+    fn task_state(&self) -> Option<&Arc<dyn Joinable<Self::Settled>>>;
 
     /// The outcome of a task that has ended.
     fn take(self) -> Result<Self::Output, JoinError>;
 
     /// Blocks until the task has ended.
     fn wait(self) -> Result<Self::Output, JoinError>;
-}
 
-impl<T> InFlight for JoinHandle<T> {
-    type Output = T;
-
+    /// Has `waker` woken when the task has ended. False if it has.
     fn watch(&self, waker: &Waker) -> bool {
         self.task_state().is_some_and(|task_state| task_state.watch(waker))
     }
 
     fn is_done(&self) -> bool {
-        self.is_finished()
+        self.task_state().is_none_or(|task_state| task_state.is_done())
     }
 
+    /// Runs the task on the calling thread, which is a worker's, if the task has not started and the thread may.
+    /// True if it has run.
     fn run_here(&self) -> bool {
-        self.task_state().is_some_and(engine::Joinable::run_here)
+        self.task_state().is_some_and(|task_state| Arc::clone(task_state).run_here())
     }
 
+    /// A task waits for this one: see [`Joinable::want`].
     fn want(&self, by: Weak<dyn Release>) -> Option<Duration> {
-        self.task_state()?.want(by)
+        Arc::clone(self.task_state()?).want(by)
     }
 
+    /// No task waits for this one any more.
     fn unwant(&self) {
-        if let Some(task_state) = self.task_state() {
-            task_state.unwant();
-        }
+        self.task_state().into_iter().for_each(|task_state| task_state.unwant());
     }
 
     fn cancel(&self) {
-        JoinHandle::cancel(self);
+        let _: bool = self.task_state().is_some_and(|task_state| task_state.cancel());
+    }
+}
+
+impl<T> InFlight for JoinHandle<T> {
+    type Output = T;
+    type Settled = T;
+
+    fn task_state(&self) -> Option<&Arc<dyn Joinable<T>>> {
+        JoinHandle::task_state(self)
     }
 
     fn take(self) -> Result<T, JoinError> {

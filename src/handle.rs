@@ -132,8 +132,8 @@ impl<T> JoinHandle<T> {
     }
 
     /// What the handle is made of.
-    pub(crate) fn task_state(&self) -> Option<Arc<dyn Joinable<T>>> {
-        self.task_state.clone()
+    pub(crate) fn task_state(&self) -> Option<&Arc<dyn Joinable<T>>> {
+        self.task_state.as_ref()
     }
 
     /// The outcome, if it is there.

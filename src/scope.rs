@@ -29,7 +29,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use self::latch::{Latch, Latched};
 use self::result_slot::{Empty, ResultSlot, Unfilled};
 use self::tasks::Tasks;
-use crate::engine::task::closure::Task;
 use crate::engine::{self, Patience};
 use crate::error::{JoinError, SubmitError, TaskPanic};
 use crate::handle::JoinHandle;
@@ -186,10 +185,9 @@ impl<'scope> Scope<'scope, '_> {
             let handle = self.pool.spawn_or_run(without_lifetime(Box::new(task)), origin);
             return self.remember(handle, None);
         };
-        let latched = Latched { task, hold: latch.hold(), origin };
         // SAFETY: the task is called or dropped before `'scope` ends, because `Pool::scope` waits for
         // the latch, which the task lets go of after everything else.
-        let task = unsafe { Task::borrowing(latched) };
+        let task = unsafe { Latched::task(task, latch.hold(), origin) };
         self.pool.submit_or_run(task);
     }
 
@@ -294,7 +292,7 @@ impl<'scope> Scope<'scope, '_> {
         handle: JoinHandle<()>,
         slot: Arc<ResultSlot<T>>,
     ) -> ScopedHandle<'scope, T> {
-        let task_state = handle.task_state();
+        let task_state = handle.task_state().cloned();
         let ours: Arc<dyn Empty + 'scope> = Arc::clone(&slot) as _;
         // SAFETY: only the lifetime changes. The scope empties the result slot before it returns, and what
         // is left then is an empty result slot, which has nothing of `'scope` in it.

@@ -2,15 +2,14 @@
 //! each one fails.
 
 use std::future::poll_fn;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::task::Waker;
-use std::time::Duration;
 
 use loom::sync::Mutex;
 use loom::thread;
 
 use super::{Completions, InFlight, Rest};
-use crate::engine::Release;
+use crate::engine::Joinable;
 use crate::engine::models::explore;
 use crate::error::JoinError;
 
@@ -43,6 +42,11 @@ impl Stub {
 
 impl InFlight for Stub {
     type Output = ();
+    type Settled = ();
+
+    fn task_state(&self) -> Option<&Arc<dyn Joinable<()>>> {
+        None
+    }
 
     fn watch(&self, waker: &Waker) -> bool {
         let mut stage = self.0.lock().unwrap();
@@ -56,16 +60,6 @@ impl InFlight for Stub {
     fn is_done(&self) -> bool {
         !matches!(*self.0.lock().unwrap(), Stage::Runs(_))
     }
-
-    fn run_here(&self) -> bool {
-        false
-    }
-
-    fn want(&self, _: Weak<dyn Release>) -> Option<Duration> {
-        None
-    }
-
-    fn unwant(&self) {}
 
     fn cancel(&self) {
         self.end(Stage::Cancelled);

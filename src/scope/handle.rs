@@ -2,14 +2,13 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::{Arc, Weak};
-use std::task::{Context, Poll, Waker};
-use std::time::Duration;
+use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use super::locked;
 use super::result_slot::ResultSlot;
 use crate::completions::InFlight;
-use crate::engine::{self, Joinable, Release};
+use crate::engine::{self, Joinable};
 use crate::error::JoinError;
 
 /// A handle to a task of a [`Scope`](crate::Scope). Dropped, the scope still waits for the task.
@@ -146,31 +145,10 @@ impl<T> ScopedHandle<'_, T> {
 
 impl<T: Send> InFlight for ScopedHandle<'_, T> {
     type Output = T;
+    type Settled = ();
 
-    fn watch(&self, waker: &Waker) -> bool {
-        self.task_state.as_ref().is_some_and(|task_state| task_state.watch(waker))
-    }
-
-    fn is_done(&self) -> bool {
-        self.task_state.as_ref().is_none_or(|task_state| task_state.is_done())
-    }
-
-    fn run_here(&self) -> bool {
-        self.task_state.clone().is_some_and(Joinable::run_here)
-    }
-
-    fn want(&self, by: Weak<dyn Release>) -> Option<Duration> {
-        self.task_state.clone()?.want(by)
-    }
-
-    fn unwant(&self) {
-        if let Some(task_state) = &self.task_state {
-            task_state.unwant();
-        }
-    }
-
-    fn cancel(&self) {
-        ScopedHandle::cancel(self);
+    fn task_state(&self) -> Option<&Arc<dyn Joinable<()>>> {
+        self.task_state.as_ref()
     }
 
     fn take(mut self) -> Result<T, JoinError> {

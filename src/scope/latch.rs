@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
 use super::locked;
-use crate::engine::task::closure::RunOnce;
+use crate::engine::task::closure::{RunOnce, Task, fits};
 use crate::engine::{Counts, End, Engine, QueuedTask, contain};
 use crate::error::TaskPanic;
 use crate::pool::Closures;
@@ -26,9 +26,9 @@ pub(super) struct Hold(Arc<Latch>);
 
 /// A task that holds the latch. It lets go of it last, when the closure and all it owned are gone.
 pub(super) struct Latched<F> {
-    pub(super) task: F,
-    pub(super) hold: Hold,
-    pub(super) origin: &'static Location<'static>,
+    task: F,
+    hold: Hold,
+    origin: &'static Location<'static>,
 }
 
 impl Latch {
@@ -76,6 +76,22 @@ impl Drop for Hold {
             let waker = locked(&self.0.waker).take();
             waker.into_iter().for_each(Waker::wake);
         }
+    }
+}
+
+impl<F: FnOnce() + Send> Latched<F> {
+    /// A task that holds the latch, in a box if it is large.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Task::borrowing`].
+    pub(super) unsafe fn task(task: F, hold: Hold, origin: &'static Location<'static>) -> Task {
+        if fits::<Self>() {
+            // SAFETY: the caller's.
+            return unsafe { Task::borrowing(Latched { task, hold, origin }) };
+        }
+        // SAFETY: the caller's.
+        unsafe { Task::borrowing(Latched { task: Box::new(task), hold, origin }) }
     }
 }
 

@@ -43,7 +43,7 @@ impl Task {
     /// Puts a closure into a task. The caller's line of code is remembered as its origin.
     #[track_caller]
     pub(crate) fn new<F: FnOnce() + Send + 'static>(closure: F) -> Self {
-        if fits::<F>() { Task::hold(Plain(closure)) } else { Task::hold(Plain(Box::new(closure))) }
+        if fits::<F>() { Task::hold(closure) } else { Task::hold(Box::new(closure)) }
     }
 
     /// The same task, as submitted by this line of code.
@@ -65,7 +65,7 @@ impl Task {
     /// The task is called or dropped before what the queued task borrows is gone.
     #[track_caller]
     pub(crate) unsafe fn borrowing<E: RunOnce + Send>(queued: E) -> Self {
-        if fits::<E>() { Task::hold(queued) } else { Task::hold(Box::new(queued)) }
+        Task::hold(queued)
     }
 
     /// Where the task was submitted.
@@ -141,38 +141,20 @@ pub(crate) trait RunOnce: QueuedTask {
     fn run(self, counts: Counts) -> End;
 }
 
-impl<E: RunOnce> RunOnce for Box<E> {
-    fn run(self, counts: Counts) -> End {
-        (*self).run(counts)
-    }
-}
+/// A closure without a handle.
+impl<F: FnOnce()> QueuedTask for F {}
 
-impl<E: QueuedTask> QueuedTask for Box<E> {
-    fn kill(&self) -> bool {
-        (**self).kill()
-    }
-
-    fn is_tombstone(&self) -> bool {
-        (**self).is_tombstone()
-    }
-}
-
-/// A closure without a handle. Nothing else laid out with it: a task gives it back as it was.
-#[repr(transparent)]
-struct Plain<F>(F);
-
-impl<F> QueuedTask for Plain<F> {}
-
-impl<F: FnOnce()> RunOnce for Plain<F> {
+impl<F: FnOnce()> RunOnce for F {
     // Left to itself, the compiler calls it or not as other code comes and goes.
     #[inline]
     fn run(self, _: Counts) -> End {
-        (self.0)();
+        self();
         End::Completed
     }
 }
 
-const fn fits<F>() -> bool {
+/// Whether a task holds such a value without an allocation.
+pub(crate) const fn fits<F>() -> bool {
     size_of::<F>() <= INLINE_BYTES && align_of::<F>() <= align_of::<Room>()
 }
 
@@ -312,19 +294,18 @@ mod tests {
         assert!(task.kill() && !task.is_tombstone());
     }
 
-    /// A queued task of some size that says about itself what it was told.
-    struct Told<const BYTES: usize> {
+    /// A queued task that says about itself what it was told.
+    struct Told {
         alive: bool,
-        _ballast: [u8; BYTES],
     }
 
-    impl<const BYTES: usize> RunOnce for Told<BYTES> {
+    impl RunOnce for Told {
         fn run(self, _: Counts) -> End {
             if self.alive { End::Completed } else { End::Tombstone }
         }
     }
 
-    impl<const BYTES: usize> QueuedTask for Told<BYTES> {
+    impl QueuedTask for Told {
         fn kill(&self) -> bool {
             self.alive
         }
@@ -335,18 +316,12 @@ mod tests {
     }
 
     #[test]
-    fn a_queued_task_is_asked_whether_it_is_alive_also_in_a_box() {
-        fn check<const BYTES: usize>(alive: bool) {
-            let queued = Told { alive, _ballast: [0; BYTES] };
-            // SAFETY: the queued task borrows nothing.
-            let task = unsafe { Task::borrowing(queued) };
+    fn a_queued_task_is_asked_whether_it_is_alive() {
+        for alive in [true, false] {
+            let task = Task::queued(Told { alive });
             assert_eq!((task.kill(), task.is_tombstone()), (alive, !alive));
             let end = if alive { End::Completed } else { End::Tombstone };
             assert_eq!(task.call(Counts::Ticket), end);
-        }
-        for alive in [true, false] {
-            check::<8>(alive);
-            check::<200>(alive);
         }
     }
 }

@@ -43,24 +43,21 @@ impl Hooks {
 
     /// Tells that the thread called `worker` has started.
     pub(crate) fn tell_start(&self, worker: &str, index: usize) {
-        if let Some(hook) = &self.on_worker_start {
-            self.run_apart(worker, || hook(index));
-        }
+        self.run_apart(worker, || self.on_worker_start.iter().for_each(|hook| hook(index)));
     }
 
     /// Tells that the thread called `worker` is about to end.
     pub(crate) fn tell_stop(&self, worker: &str, index: usize) {
-        if let Some(hook) = &self.on_worker_stop {
-            self.run_apart(worker, || hook(index));
-        }
+        self.run_apart(worker, || self.on_worker_stop.iter().for_each(|hook| hook(index)));
     }
 
     /// Calls something of a user's that belongs to no task, on the thread called `worker`, and tells of its
     /// panic.
     pub(crate) fn run_apart(&self, worker: &str, call: impl FnOnce()) {
-        if let Err(payload) = catch_unwind(AssertUnwindSafe(call)) {
-            let _: End = self.tell_panic(TaskPanic::new(payload, worker, None));
-        }
+        let _: End = self.run(worker, None, || {
+            call();
+            End::Completed
+        });
     }
 
     /// Without a hook there is nothing to do: Rust printed the panic when it began.
