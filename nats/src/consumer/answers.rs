@@ -160,8 +160,8 @@ impl<P: Handlers> Loop<P> {
         self.fail(error);
     }
 
-    pub(super) fn give_back_waiting(&mut self) {
-        while let Some(sequence) = self.waiting.pop_front() {
+    pub(super) fn give_back(&mut self, sequences: impl IntoIterator<Item = u64>) {
+        for sequence in sequences {
             self.settle(sequence, Fate::Returned, Settle::Again(Duration::ZERO));
         }
     }

@@ -123,7 +123,10 @@ impl<P: Handlers> Loop<P> {
             // Others wait for places as well.
             Err(Refused::Full) => self.admission = Some(Box::pin(look_again::<P>())),
             Err(reason) if self.stage == Stage::Open => self.fail(ConsumeError::Pool(reason)),
-            Err(_) => self.give_back_waiting(),
+            Err(_) => {
+                let waiting = std::mem::take(&mut self.waiting);
+                self.give_back(waiting);
+            }
         }
     }
 }

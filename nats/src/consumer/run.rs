@@ -25,11 +25,10 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
 use super::known::Table;
 use super::lane::{Lane, LaneState};
 use super::places::Others;
-use super::settle::Fate;
 use super::{Consumer, Summary};
 use crate::error::ConsumeError;
 use crate::handlers::Handlers;
-use crate::source::{Event, Settle};
+use crate::source::Event;
 
 /// How long a handler that was cancelled may take to end.
 const LAST_MOMENT: Duration = Duration::from_secs(1);
@@ -185,32 +184,38 @@ impl<P: Handlers> Loop<P> {
             self.drain();
             return Turn::Quiet;
         }
-        while !self.held.is_empty()
-            && let Some(sequence) = self.waiting.pop_front()
-        {
-            self.start(sequence);
-        }
+        self.start_waiting();
         self.admit();
         self.pull()
     }
 
-    /// Gives back what has not started. It costs a message an attempt, because the source counts deliveries. So a message on its
-    /// last attempt is handled instead.
+    /// Gives back what has not started, when no pull is open that the source could deliver it to. It costs a message an attempt,
+    /// because the source counts deliveries. So a message on its last attempt is handled instead.
     fn drain(&mut self) {
-        let waiting = std::mem::take(&mut self.waiting);
-        for sequence in waiting {
-            let is_last = matches!(self.stage, Stage::Draining(_)) && self.is_last(sequence);
-            match is_last {
-                false => self.settle(sequence, Fate::Returned, Settle::Again(Duration::ZERO)),
-                true if self.held.is_empty() => self.waiting.push_back(sequence),
-                true => self.start(sequence),
-            }
-        }
+        let (is_draining, is_closed) = (matches!(self.stage, Stage::Draining(_)), self.is_closed());
+        let waiting = std::mem::take(&mut self.waiting).into_iter();
+        let (last, others): (Vec<u64>, Vec<u64>) =
+            waiting.partition(|sequence| is_draining && self.is_last(*sequence));
+        self.waiting.extend(last);
+        self.start_waiting();
         if !self.waiting.is_empty() && self.admission.is_none() {
             self.admission = Some(Box::pin(self.consumer.pool.admit(self.waiting.len())));
-        } else if self.waiting.is_empty() && self.is_closed() {
+        } else if self.waiting.is_empty() && is_closed {
             self.admission = None;
             self.held.clear();
+        }
+        match is_draining && !is_closed {
+            true => self.waiting.extend(others),
+            false => self.give_back(others),
+        }
+    }
+
+    /// Starts messages that wait, in the places that are held.
+    fn start_waiting(&mut self) {
+        while !self.held.is_empty()
+            && let Some(sequence) = self.waiting.pop_front()
+        {
+            self.start(sequence);
         }
     }
 

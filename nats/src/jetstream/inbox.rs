@@ -7,6 +7,9 @@
 //! 2. The client publishes to the subscription itself until that number is reached.
 //! 3. The server delivers up to that number. It knows that a later message was not delivered, and delivers it to
 //!    another process at once.
+//!
+//! A server before 2.10 does not know that. There a subscription ends only when its pull is over, and the server has nothing
+//! more to send to it.
 
 use async_nats::connection::State;
 use async_nats::{Client, Message, SubscribeError, Subscriber};

@@ -95,7 +95,7 @@ impl Lane {
         while self.left > 0 {
             let message = tokio::select! {
                 biased;
-                _ = asked.recv() => return End::Closed,
+                _ = asked.recv(), if self.source.knows_what_it_delivered() => return End::Closed,
                 message = timeout(patience, self.inbox.next()) => message,
             };
             let status = match message {

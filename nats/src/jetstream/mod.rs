@@ -118,6 +118,12 @@ impl JetStream {
         &self.shared.io
     }
 
+    /// Whether a message that the server sends to a subscription which has just ended is delivered again at once. A server before
+    /// 2.10 does not notice, and the message waits for `ack_wait`.
+    fn knows_what_it_delivered(&self) -> bool {
+        self.shared.client.is_server_compatible(2, 10, 0)
+    }
+
     fn stream(&self) -> &str {
         &self.shared.stream
     }

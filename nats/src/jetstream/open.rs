@@ -19,6 +19,9 @@ use crate::source::Opened;
 /// How long a pull is open if a process has fewer places than there are partitions, so that it asks them in turn.
 const TURN: Duration = Duration::from_millis(100);
 
+/// The longest that a pull is open at a server before 2.10: a consumer that stops waits for its end.
+const LONGEST_AT_OLD_SERVER: Duration = Duration::from_secs(1);
+
 impl JetStream {
     pub(crate) async fn open(
         &self,
@@ -33,7 +36,11 @@ impl JetStream {
             let partition = (partitions > 0).then_some(number);
             ack_wait = ack_wait.min(self.create(name, partition, settings).await?);
         }
-        let expiry = if partitions > places { TURN } else { settings.expiry };
+        let expiry = match settings.expiry {
+            _ if partitions > places => TURN,
+            expiry if self.knows_what_it_delivered() => expiry,
+            expiry => expiry.min(LONGEST_AT_OLD_SERVER),
+        };
         let (sender, events) = unbounded_channel();
         let mut lanes = Vec::new();
         // Each partition has a lane; otherwise the lanes share the consumer.

@@ -76,12 +76,9 @@ async fn a_stop_gives_back_what_is_on_its_way() {
     let source = server.stream("jobs").await;
     let jobs = (0..JOBS).map(|number| Job::new(number.to_string()));
     source.jobs().publish_all(jobs).await.unwrap();
-    // Servers before 2.10 have a message that they send to a subscription in its last moment wait for `ack_wait`.
-    let is_old = source.server_version().starts_with("2.9.");
-    let ack_wait = Duration::from_secs(if is_old { 2 } else { 3_600 });
     let consumer = || {
         let consumer = quick(Consumer::new(FnPool::new(16, |_: u64| ()), &source)).ahead(64);
-        consumer.attempts(1_000).ack_wait(ack_wait)
+        consumer.attempts(1_000).ack_wait(Duration::from_secs(3_600))
     };
     let mut done = 0;
     for round in 1..=20 {
