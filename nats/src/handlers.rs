@@ -51,50 +51,33 @@ mod sealed {
     pub trait Sealed {}
 }
 
-impl<T: Send + 'static, R: Answer> sealed::Sealed for FnPool<T, R> {}
+macro_rules! handlers {
+    ($pool:ident, $permit:ident) => {
+        impl<T: Send + 'static, R: Answer> sealed::Sealed for $pool<T, R> {}
 
-impl<T: Send + 'static, R: Answer> Handlers for FnPool<T, R> {
-    type Argument = T;
-    type Answer = R;
-    type Permit = OwnedFnPermit<T, R>;
+        impl<T: Send + 'static, R: Answer> Handlers for $pool<T, R> {
+            type Argument = T;
+            type Answer = R;
+            type Permit = $permit<T, R>;
 
-    fn admit(
-        &self,
-        most: usize,
-    ) -> impl Future<Output = Result<Vec<Self::Permit>, Refused>> + Send + 'static {
-        let permits = self.admit_many_async(most);
-        async move { Ok(permits.await?.collect()) }
-    }
+            fn admit(
+                &self,
+                most: usize,
+            ) -> impl Future<Output = Result<Vec<Self::Permit>, Refused>> + Send + 'static {
+                let permits = self.admit_many_async(most);
+                async move { Ok(permits.await?.collect()) }
+            }
 
-    fn start(permit: Self::Permit, argument: T) -> JoinHandle<R> {
-        permit.spawn(argument)
-    }
+            fn start(permit: Self::Permit, argument: T) -> JoinHandle<R> {
+                permit.spawn(argument)
+            }
 
-    fn control(&self) -> &Control {
-        self
-    }
+            fn control(&self) -> &Control {
+                self
+            }
+        }
+    };
 }
 
-impl<T: Send + 'static, R: Answer> sealed::Sealed for AsyncFnPool<T, R> {}
-
-impl<T: Send + 'static, R: Answer> Handlers for AsyncFnPool<T, R> {
-    type Argument = T;
-    type Answer = R;
-    type Permit = OwnedAsyncFnPermit<T, R>;
-
-    fn admit(
-        &self,
-        most: usize,
-    ) -> impl Future<Output = Result<Vec<Self::Permit>, Refused>> + Send + 'static {
-        let permits = self.admit_many_async(most);
-        async move { Ok(permits.await?.collect()) }
-    }
-
-    fn start(permit: Self::Permit, argument: T) -> JoinHandle<R> {
-        permit.spawn(argument)
-    }
-
-    fn control(&self) -> &Control {
-        self
-    }
-}
+handlers!(FnPool, OwnedFnPermit);
+handlers!(AsyncFnPool, OwnedAsyncFnPermit);
