@@ -175,7 +175,12 @@ mod tests {
 
     /// Sizes at which a test can afford every contender.
     fn small(params: Params) -> Params {
-        let (tasks, workers) = if params.runtime.is_some() { (200, 100) } else { (500, 8) };
+        let (tasks, workers) = match params {
+            Params { runtime: Some(_), .. } => (200, 100),
+            // Each task blocks.
+            Params { start: Some(_), .. } => (32, 8),
+            _ => (500, 8),
+        };
         Params {
             tasks: params.tasks.min(tasks),
             workers: params.workers.min(workers),
