@@ -9,7 +9,6 @@ use std::sync::Arc;
 use crate::engine::contain::contain;
 use crate::engine::queue::fast_path::Tally;
 use crate::engine::scheduler::core::{Scheduler, WorkerKind};
-use crate::engine::scheduler::lend::Guest;
 use crate::engine::scheduler::worker_table::WorkerState;
 use crate::engine::{Engine, QueuedTask, Work};
 use crate::error::{Cause, StillRunning};
@@ -44,8 +43,9 @@ pub(crate) enum Counts {
     Driver,
     /// Its submitter runs it.
     Caller,
-    /// The thread that joins it runs it, and its ticket is a tombstone.
-    Guest(Guest),
+    /// The thread that joins it runs it, in a lent place, and its ticket is a tombstone. `within` says that this
+    /// thread runs a task of the same pool, which waits meanwhile.
+    Guest { within: bool },
     /// It was taken out of its turn for a lent place, and its ticket is a tombstone.
     Claimed,
 }
@@ -70,77 +70,40 @@ impl End {
 /// counted here.
 #[derive(Debug, Default)]
 pub(crate) struct Accounting {
-    /// Ended tickets whose task panicked.
     panicked: u64,
-    /// Ended tickets whose task was dropped.
-    discarded: u64,
-    /// Ended tickets that stood for no task any more: tombstones, and those that were replaced.
-    void: u64,
-    /// Tickets that replaced others, or never stood for a task.
-    reissued: u64,
+    /// Tasks that were cancelled, or discarded.
+    cancelled: u64,
+    /// Tasks that never had a ticket, because their submitter ran them, less tickets that stood for no new task.
+    beside: i64,
+    /// Ended tickets that do not stand for a completed task, less completed tasks whose ticket did not end with them.
+    uncompleted: i64,
     /// Tombstones in the queue. Below zero for a moment when a worker passed one over before the thread
     /// that made it has counted it: until then its task counts as queued.
     tombstones: i64,
-    /// Tombstones whose task was cancelled.
-    cancelled: u64,
-    /// Tombstones whose task is being run out of its turn, by its joiner or in a lent place.
+    /// Tasks that are being run out of their turn, by their joiner or in a lent place. Their tickets are tombstones.
     out_of_turn: usize,
-    /// Tasks that ended beside the queue: those run out of their turn, and those of callers.
-    beside: Beside,
-    /// Tasks that never came into the queue, because their submitter ran them itself.
-    callers: u64,
-}
-
-#[derive(Debug, Default)]
-struct Beside {
-    completed: u64,
-    panicked: u64,
 }
 
 impl Accounting {
-    /// A ticket's task has ended.
-    pub(crate) fn note_end(&mut self, end: End) {
+    /// A task has ended, and with it a ticket if there is one.
+    fn note_end(&mut self, end: End, tickets: i64) {
         match end {
             End::Panicked => self.panicked += 1,
-            End::Tombstone => self.note_tombstone_passed(),
-            End::Cancelled => self.discarded += 1,
+            End::Tombstone => self.tombstones -= 1,
+            End::Cancelled => self.cancelled += 1,
             End::Completed | End::Counted | End::CountedPanic => {}
         }
+        self.uncompleted += tickets - i64::from(end == End::Completed);
     }
 
     pub(crate) fn out_of_turn(&self) -> usize {
         self.out_of_turn
     }
 
-    fn note_tombstone_passed(&mut self) {
-        self.tombstones -= 1;
-        self.void += 1;
-    }
-
     /// Tickets were taken to be dropped; each says whether its task was alive. How many were.
     pub(crate) fn discard(&mut self, tickets: impl Iterator<Item = bool>) -> usize {
-        let mut alive = 0;
-        for is_alive in tickets {
-            if is_alive {
-                alive += 1;
-            } else {
-                self.note_tombstone_passed();
-            }
-        }
-        self.discarded += alive as u64;
-        alive
-    }
-
-    /// A submitter has run its task itself.
-    pub(crate) fn note_caller(&mut self, end: End) {
-        self.callers += 1;
-        self.note_beside(end);
-    }
-
-    /// A queued task was cancelled: its ticket is a tombstone.
-    pub(crate) fn note_cancel(&mut self) {
-        self.tombstones += 1;
-        self.cancelled += 1;
+        let ends = tickets.map(|is_alive| if is_alive { End::Cancelled } else { End::Tombstone });
+        ends.inspect(|end| self.note_end(*end, 1)).filter(|end| *end == End::Cancelled).count()
     }
 
     /// A queued task is run out of its turn: its ticket is a tombstone.
@@ -152,26 +115,13 @@ impl Accounting {
     /// Such a task has ended.
     pub(crate) fn note_ended_out_of_turn(&mut self, end: End) {
         self.out_of_turn -= 1;
-        self.note_beside(end);
+        self.note_end(end, 0);
     }
 
-    fn note_beside(&mut self, end: End) {
-        match end {
-            End::Panicked => self.beside.panicked += 1,
-            End::Cancelled => self.cancelled += 1,
-            _ => self.beside.completed += 1,
-        }
-    }
-
-    /// A live task got a new ticket instead of its old one.
-    fn note_reissue(&mut self) {
-        self.note_passed(1);
-    }
-
-    /// Tickets were passed over that stood for no task.
+    /// Tickets were passed over that stood for no task, or for one that got a new ticket.
     pub(crate) fn note_passed(&mut self, tickets: u64) {
-        self.reissued += tickets;
-        self.void += tickets;
+        self.beside -= tickets as i64;
+        self.uncompleted += tickets as i64;
     }
 
     /// Whether all of `tickets` are certainly tombstones.
@@ -189,13 +139,13 @@ impl<J> Scheduler<J> {
     /// Counts a ticket's task as ended.
     pub(crate) fn end(&mut self, end: End) {
         self.queue.fast_path.end_locked();
-        self.accounting.note_end(end);
+        self.accounting.note_end(end, 1);
     }
 
     /// A task that a driver ran has ended.
     pub(crate) fn end_driven(&mut self, end: End) {
         self.queue.fast_path.end_driven();
-        self.accounting.note_end(end);
+        self.accounting.note_end(end, 1);
     }
 
     /// Tasks that were accepted and have not ended.
@@ -227,25 +177,20 @@ impl<J> Scheduler<J> {
         self.pending() == 0
     }
 
-    /// Makes the queue anew without its tombstones if they are many. They are returned, to be dropped
-    /// when the lock is free.
+    /// Makes the queue anew without its tombstones if they are many, in the same order. They are returned, to be
+    /// dropped when the lock is free.
     #[must_use]
     pub(crate) fn remove_tombstones(&mut self, is_tombstone: impl Fn(&J) -> bool) -> Vec<J> {
-        let sparse = self.accounting.is_sparse(self.queue.queued());
-        if sparse { self.renew_queue(is_tombstone) } else { Vec::new() }
-    }
-
-    /// Makes the queue anew without its tombstones, in the same order. Each job is shown to `is_tombstone` once.
-    /// The tombstones are returned, to be dropped when the lock is free.
-    #[must_use]
-    pub(crate) fn renew_queue(&mut self, mut is_tombstone: impl FnMut(&J) -> bool) -> Vec<J> {
         let mut tombstones = Vec::new();
+        if !self.accounting.is_sparse(self.queue.queued()) {
+            return tombstones;
+        }
         for job in self.queue.take_all() {
             if is_tombstone(&job) {
-                self.accounting.note_tombstone_passed();
+                self.accounting.note_end(End::Tombstone, 1);
                 tombstones.push(job);
             } else {
-                self.accounting.note_reissue();
+                self.accounting.note_passed(1);
                 self.queue.push(job);
             }
         }
@@ -271,13 +216,12 @@ impl<J> Scheduler<J> {
             WorkerKind::Drivers(_) => (busy, 0),
         };
         Stats {
-            accepted: self.queue.published() - accounting.reissued + accounting.callers,
+            accepted: self.queue.published().wrapping_add_signed(accounting.beside),
             queued: queued.max(0) as usize,
             busy,
-            completed: ended + accounting.beside.completed
-                - (accounting.panicked + accounting.discarded + accounting.void),
-            panicked: accounting.panicked + accounting.beside.panicked,
-            cancelled: accounting.discarded + accounting.cancelled,
+            completed: ended.wrapping_add_signed(-accounting.uncompleted),
+            panicked: accounting.panicked,
+            cancelled: accounting.cancelled,
             refused: self.gate.refused,
             capacity: self.limits.capacity,
             workers,
@@ -333,9 +277,13 @@ impl<W: Work> Engine<W> {
             match counts {
                 Counts::Ticket => scheduler.end(end),
                 Counts::Driver => scheduler.end_driven(end),
-                Counts::Caller => scheduler.accounting.note_caller(end),
-                Counts::Guest(guest) => scheduler.end_guest(end, guest, actions),
-                Counts::Claimed => scheduler.end_claimed(end, actions),
+                Counts::Caller => {
+                    scheduler.accounting.beside += 1;
+                    scheduler.accounting.note_end(end, 0);
+                }
+                Counts::Guest { .. } | Counts::Claimed => {
+                    scheduler.end_out_of_turn(end, counts, actions);
+                }
             }
             scheduler.serve_waiters(actions);
         });
@@ -344,7 +292,8 @@ impl<W: Work> Engine<W> {
     /// A queued task was cancelled. Its ticket is a tombstone from now on.
     pub(crate) fn depart(self: &Arc<Self>) {
         let tombstones = self.decide(|scheduler, actions| {
-            scheduler.accounting.note_cancel();
+            scheduler.accounting.tombstones += 1;
+            scheduler.accounting.cancelled += 1;
             let tombstones = scheduler.remove_tombstones(QueuedTask::is_tombstone);
             scheduler.gate.shut();
             scheduler.serve_waiters(actions);

@@ -16,7 +16,7 @@ use std::time::Duration;
 use crate::engine::actions::{Actions, Release};
 use crate::engine::contain::contain;
 use crate::engine::context::{Lender, depth, epoch, is_innermost};
-use crate::engine::scheduler::accounting::End;
+use crate::engine::scheduler::accounting::{Counts, End};
 use crate::engine::scheduler::call::START_PAUSE;
 use crate::engine::scheduler::core::{Scheduler, WorkerKind};
 use crate::engine::scheduler::worker_table::WorkerState;
@@ -31,8 +31,6 @@ const MOST_NESTED: usize = if cfg!(loom) { 2 } else { 64 };
 pub(crate) struct Lending<J> {
     /// Tasks that wait for another task. Each lends its place.
     waiting: usize,
-    /// Tasks that run in a lent place.
-    borrowing: usize,
     /// Tasks that are run by the threads that join them.
     guests: usize,
     /// Queued tasks that a task waits for, in the order in which that began. Those that have started are passed
@@ -42,7 +40,7 @@ pub(crate) struct Lending<J> {
 
 impl<J> Default for Lending<J> {
     fn default() -> Self {
-        Lending { waiting: 0, borrowing: 0, guests: 0, awaited: VecDeque::new() }
+        Lending { waiting: 0, guests: 0, awaited: VecDeque::new() }
     }
 }
 
@@ -54,15 +52,6 @@ pub(crate) trait Queued<J>: Release {
 
     /// Whether it is still queued, and a task waits for it. Otherwise it is not listed any more.
     fn is_awaited(&self) -> bool;
-}
-
-/// A task that the thread runs which joins it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Guest {
-    /// It has a lent place.
-    borrows: bool,
-    /// That thread runs a task of the same pool, which waits meanwhile.
-    within: bool,
 }
 
 impl<W: Work> Release for Engine<W> {}
@@ -123,7 +112,7 @@ impl<J> Scheduler<J> {
     /// Started tasks that count for the capacity: those in lent places do not, as far as there are tasks that
     /// wait.
     fn in_places(&self) -> usize {
-        self.started().saturating_sub(self.lending.borrowing.min(self.lending.waiting))
+        self.started().saturating_sub(self.accounting.out_of_turn().min(self.lending.waiting))
     }
 
     /// How many more tasks may start, whatever they are.
@@ -137,9 +126,10 @@ impl<J> Scheduler<J> {
         self.in_places() > self.limits.most_running()
     }
 
-    /// How many more tasks may start that a task waits for, in lent places or in free ones.
+    /// How many more tasks may start that a task waits for, in lent places or in free ones. At least as many as there
+    /// are free places. A task that starts out of its turn counts as one in a lent place.
     fn lendable(&self) -> usize {
-        let Lending { waiting, borrowing, .. } = self.lending;
+        let (waiting, borrowing) = (self.lending.waiting, self.accounting.out_of_turn());
         let running = self.started().saturating_sub(waiting);
         // A free place will do as well: the task that waits may have a lent place itself, whose owner has ended.
         let places = waiting.saturating_sub(borrowing).max(self.free_places());
@@ -171,7 +161,6 @@ impl<J> Scheduler<J> {
             let Some(queued) = self.lending.awaited.pop_front()?.upgrade() else { continue };
             match queued.claim() {
                 Ok(job) => {
-                    self.lending.borrowing += 1;
                     self.accounting.note_out_of_turn();
                     return Some(job);
                 }
@@ -213,43 +202,29 @@ impl<J> Scheduler<J> {
         self.call_for_awaited(actions);
     }
 
-    /// A claimed task has ended.
-    pub(crate) fn end_claimed(&mut self, end: End, actions: &mut Actions) {
+    /// A task that ran in a lent place has ended.
+    pub(crate) fn end_out_of_turn(&mut self, end: End, counts: Counts, actions: &mut Actions) {
         self.accounting.note_ended_out_of_turn(end);
-        self.lending.borrowing -= 1;
-        self.call_last_to_go(actions);
-        self.call_after_lending(actions);
-    }
-
-    /// A task has ended that the thread ran which joins it.
-    pub(crate) fn end_guest(&mut self, end: End, guest: Guest, actions: &mut Actions) {
-        self.accounting.note_ended_out_of_turn(end);
-        self.lending.guests -= 1;
-        self.lending.borrowing -= usize::from(guest.borrows);
-        self.lending.waiting -= usize::from(guest.within);
+        if let Counts::Guest { within } = counts {
+            self.lending.guests -= 1;
+            self.lending.waiting -= usize::from(within);
+        }
         self.call_last_to_go(actions);
         self.call_after_lending(actions);
         self.call_surplus(actions);
     }
 
     /// A place for a task that the calling thread joins, which `take` takes.
-    fn admit_guest<P>(
-        &mut self,
-        within: bool,
-        take: impl FnOnce() -> Option<P>,
-    ) -> Option<(P, Guest)> {
+    fn admit_guest<P>(&mut self, within: bool, take: impl FnOnce() -> Option<P>) -> Option<P> {
         self.lending.waiting += usize::from(within);
-        let borrows = self.lendable() > 0;
-        let taken = if borrows || self.free_places() > 0 { take() } else { None };
-        let Some(task) = taken else {
+        let Some(task) = (if self.lendable() > 0 { take() } else { None }) else {
             self.lending.waiting -= usize::from(within);
             return None;
         };
         self.lending.guests += 1;
-        self.lending.borrowing += usize::from(borrows);
         self.worker_table.quiet = false;
         self.accounting.note_out_of_turn();
-        Some((task, Guest { borrows, within }))
+        Some(task)
     }
 }
 
@@ -269,18 +244,14 @@ impl<W: Work> Engine<W> {
     pub(crate) fn admit_guest<P>(
         self: &Arc<Self>,
         take: impl FnOnce() -> Option<P>,
-    ) -> Option<(P, Guest)> {
+    ) -> Option<(P, Counts)> {
         let within = is_innermost(Arc::as_ptr(self));
         let mut scheduler = self.lock();
-        let admitted = scheduler.admit_guest(within, take);
-        let tombstones = if admitted.is_some() {
-            scheduler.remove_tombstones(QueuedTask::is_tombstone)
-        } else {
-            Vec::new()
-        };
+        let task = scheduler.admit_guest(within, take)?;
+        let tombstones = scheduler.remove_tombstones(QueuedTask::is_tombstone);
         drop(scheduler);
         tombstones.into_iter().for_each(|tombstone| contain(|| drop(tombstone)));
-        admitted
+        Some((task, Counts::Guest { within }))
     }
 
     /// A task waits for this queued one, which is given the first time. If a thread could not be started for it,

@@ -40,10 +40,10 @@ fn the_fast_path_is_sealed_when_a_task_resumes_whose_place_is_in_use() {
     scheduler.end_wait(&mut actions);
     assert!(!scheduler.queue.fast_path.tally().is_sealed(), "its place was not used");
     scheduler.begin_wait(&mut actions);
-    let (_, guest) = scheduler.admit_guest(false, || Some(())).expect("a place is lent");
+    scheduler.admit_guest(false, || Some(())).expect("a place is lent");
     scheduler.end_wait(&mut actions);
     assert!(scheduler.queue.fast_path.tally().is_sealed() && scheduler.is_over_capacity());
-    scheduler.end_guest(End::Completed, guest, &mut actions);
+    scheduler.end_out_of_turn(End::Completed, Counts::Guest { within: false }, &mut actions);
     assert!(!scheduler.is_over_capacity());
 }
 
@@ -61,7 +61,7 @@ fn a_lent_place_is_lent_again_when_its_task_has_ended() {
     let me = scheduler.worker_table.add(WorkerState::Engaged);
     assert_eq!(scheduler.take_awaited(&mut actions), None, "one at a time");
     scheduler.worker_table.set(me, WorkerState::Asking);
-    scheduler.end_claimed(End::Completed, &mut actions);
+    scheduler.end_out_of_turn(End::Completed, Counts::Claimed, &mut actions);
     assert_eq!(scheduler.take_awaited(&mut actions), Some(7));
 }
 
@@ -72,7 +72,7 @@ fn a_task_in_a_lent_place_whose_owner_has_ended_can_wait_for_another() {
     let listed: Weak<dyn Queued<u32>> = Arc::downgrade(&task) as _;
     scheduler.note_awaited(listed, &mut actions);
     // The one that runs has a lent place, and nothing lends it any more.
-    scheduler.lending.borrowing = 1;
+    scheduler.accounting.note_out_of_turn();
     assert_eq!(scheduler.take_awaited(&mut actions), None, "it runs");
     scheduler.begin_wait(&mut actions);
     assert_eq!(scheduler.take_awaited(&mut actions), Some(7));

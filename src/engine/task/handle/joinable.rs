@@ -10,7 +10,7 @@ use crate::engine::QueuedTask;
 use crate::engine::actions::Release;
 use crate::engine::contain::contain;
 use crate::engine::context::{enter, is_innermost, set_epoch};
-use crate::engine::scheduler::accounting::{Counts, End};
+use crate::engine::scheduler::accounting::End;
 use crate::engine::scheduler::lend::Queued;
 use crate::engine::sync::atomic::Ordering;
 use crate::engine::sync::{MutexGuard, lock};
@@ -84,13 +84,13 @@ impl<W: Unpack<P, R>, P: Send + 'static, R: Send + 'static> Joinable<R> for Task
         let _lent = if is_innermost(Arc::as_ptr(&self.engine)) { None } else { Lent::begin() };
         // Before it is admitted: a task that was accepted is concerned when all are cancelled from here on.
         let epoch = self.engine.cancels.epoch();
-        let Some((packed, guest)) = self.engine.admit_guest(|| self.take(false)) else {
+        let Some((packed, counts)) = self.engine.admit_guest(|| self.take(false)) else {
             return false;
         };
         let _inside = enter(Arc::clone(&self.engine) as _, true);
         set_epoch(epoch);
         // It is counted, and its panic has a recipient.
-        let _: End = self.run(packed, Counts::Guest(guest), W::call);
+        let _: End = self.run(packed, counts, W::call);
         true
     }
 
