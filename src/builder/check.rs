@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Builder, Workers};
-use crate::engine::Settings;
+use crate::engine::{Limits, Settings};
 use crate::error::BuildError;
 
 /// What the operating systems ask for at least. Less would be raised in silence.
@@ -30,7 +30,7 @@ impl<P> Builder<P> {
         if self.preallocate {
             check_preallocate(self.queue, self.unlimited)?;
         }
-        Ok(Settings {
+        let limits = Limits {
             capacity,
             minimum,
             queue: self.queue.unwrap_or(usize::MAX),
@@ -38,6 +38,9 @@ impl<P> Builder<P> {
             keep_alive: self.keep_alive,
             growth,
             preallocate: self.preallocate,
+        };
+        Ok(Settings {
+            limits,
             name: self.name.into(),
             stack_size: self.stack_size,
             hooks: self.hooks,

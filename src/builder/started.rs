@@ -37,7 +37,7 @@ impl<P> Builder<P> {
     pub(crate) fn start<W: Work>(self, work: W) -> Result<Started<W>, BuildError> {
         let (when_full, first) = (self.when_full, self.prestart);
         let settings = self.check(W::MOST)?;
-        let first = first.max(settings.minimum);
+        let first = first.max(settings.limits.minimum);
         let engine = Engine::new(settings, work);
         let control = Control::new(Arc::clone(&engine));
         let started = Started { engine, control, when_full };

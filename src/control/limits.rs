@@ -69,7 +69,7 @@ impl Control {
     #[doc(alias = "MaxBlockingTasks")]
     #[doc(alias = "set_max_waiters")]
     pub fn set_waiters(&self, submitters: usize) {
-        self.engine.set_waiters(submitters);
+        self.steer().set_waiters(submitters);
     }
 
     /// Changes how many workers stay although they are idle, as the lower end of

@@ -26,7 +26,7 @@ pub(super) trait Steer: Send + Sync {
     fn is_preallocated(&self) -> bool;
     fn resize(self: Arc<Self>, workers: usize) -> Result<(), ResizeError>;
     fn set_queue(self: Arc<Self>, tasks: usize);
-    fn set_waiters(&self, submitters: usize);
+    fn set_waiters(self: Arc<Self>, submitters: usize);
     fn set_minimum(self: Arc<Self>, workers: usize) -> Result<(), BuildError>;
     fn set_keep_alive(self: Arc<Self>, time: Option<Duration>);
     fn prestart(self: Arc<Self>, workers: usize) -> Result<(), NoStart>;
@@ -68,11 +68,11 @@ impl<W: Work> Steer for Engine<W> {
     }
 
     fn check_outside(&self, what: Ended) -> Result<(), StillRunning> {
-        Engine::check_outside(self, what)
+        self.check_wait(what, true)
     }
 
     fn check_drain(&self) -> Result<(), StillRunning> {
-        Engine::check_drain(self)
+        self.check_wait(Ended::Workers, W::may_block())
     }
 
     fn still_running(&self) -> StillRunning {
@@ -84,15 +84,15 @@ impl<W: Work> Steer for Engine<W> {
     }
 
     fn grows_by_load(&self) -> bool {
-        Engine::settings(self).growth.is_some()
+        Engine::settings(self).limits.growth.is_some()
     }
 
     fn is_preallocated(&self) -> bool {
-        Engine::settings(self).preallocate
+        Engine::settings(self).limits.preallocate
     }
 
     fn resize(self: Arc<Self>, workers: usize) -> Result<(), ResizeError> {
-        Engine::try_resize(&self, |limits| {
+        self.change_limits(|limits| {
             check_capacity(workers, limits.minimum, W::MOST)?;
             limits.capacity = workers;
             Ok(())
@@ -100,22 +100,24 @@ impl<W: Work> Steer for Engine<W> {
     }
 
     fn set_queue(self: Arc<Self>, tasks: usize) {
-        Engine::resize(&self, |limits| limits.queue = tasks);
+        self.change_limits(|limits| limits.queue = tasks);
     }
 
-    fn set_waiters(&self, submitters: usize) {
-        Engine::set_waiters(self, submitters);
+    fn set_waiters(self: Arc<Self>, submitters: usize) {
+        self.change_limits(|limits| limits.waiters = submitters);
     }
 
     fn set_minimum(self: Arc<Self>, workers: usize) -> Result<(), BuildError> {
-        Engine::set_minimum(&self, workers, |capacity| {
-            check_minimum(workers, capacity.min(W::MOST))
+        self.change_limits(|limits| {
+            check_minimum(workers, limits.capacity.min(W::MOST))?;
+            limits.minimum = workers;
+            Ok::<(), BuildError>(())
         })?;
         Ok(Engine::prestart(&self, workers)?)
     }
 
     fn set_keep_alive(self: Arc<Self>, time: Option<Duration>) {
-        Engine::set_keep_alive(&self, time);
+        self.change_limits(|limits| limits.keep_alive = time);
     }
 
     fn prestart(self: Arc<Self>, workers: usize) -> Result<(), NoStart> {

@@ -29,10 +29,9 @@ use std::sync::{Arc, Weak};
 use std::task::Waker;
 use std::time::Duration;
 
-use self::queue::Queue;
 use self::queue::fast_path::FastPath;
-pub(crate) use self::scheduler::core::WorkerKind;
-use self::scheduler::core::{Actions, Limits, Phase, Scheduler};
+use self::scheduler::core::{Actions, Phase, Scheduler};
+pub(crate) use self::scheduler::core::{Limits, WorkerKind};
 use self::scheduler::worker_table::WorkerState;
 use self::sync::{Arc as Shared, Mutex, MutexGuard, lock};
 use self::thread_list::ThreadList;
@@ -174,15 +173,10 @@ pub(crate) trait ThreadWork: Work {
     fn run(&self, state: &mut Option<Self::State>, job: Self::Job, counts: Counts) -> End;
 }
 
-/// Everything that is fixed when a pool is built; see `Builder` for what each one means.
+/// How a pool is built; see `Builder` for what each one means.
 pub(crate) struct Settings {
-    pub(crate) capacity: usize,
-    pub(crate) minimum: usize,
-    pub(crate) queue: usize,
-    pub(crate) waiters: usize,
-    pub(crate) keep_alive: Option<Duration>,
-    pub(crate) growth: Option<ByLoad>,
-    pub(crate) preallocate: bool,
+    /// What may change later.
+    pub(crate) limits: Limits,
     pub(crate) name: Arc<str>,
     pub(crate) stack_size: Option<usize>,
     pub(crate) hooks: Hooks,
@@ -211,15 +205,8 @@ impl<W: Work> Engine<W> {
         #[cfg(not(loom))]
         crate::error::install_panic_hook();
         let fast_path = Shared::new(FastPath::new());
-        let limits = limits(&settings, work.worker_kind());
-        fast_path.set_places(limits.places());
-        fast_path.set_capacity(limits.capacity);
-        let mut scheduler = Scheduler::new(Queue::new(fast_path.clone()), limits, settings.waiters);
-        scheduler.queue.keep_room(settings.queue);
-        if settings.preallocate {
-            scheduler.queue.reserve(scheduler.limits.places());
-            scheduler.worker_table.reserve(settings.capacity);
-        }
+        let (limits, worker_kind) = (settings.limits.clone(), work.worker_kind());
+        let scheduler = Scheduler::new(fast_path.clone(), limits, worker_kind);
         let scheduler = Padded(Mutex::new(scheduler));
         let (cancels, threads) = (Arc::default(), ThreadList::new());
         Arc::new(Engine { scheduler, fast_path, cancels, threads, settings, work })
@@ -259,15 +246,12 @@ impl<W: Work> Engine<W> {
     /// no worker will ever take is dropped.
     fn start_at(self: &Arc<Self>, index: usize) -> Result<(), NoStart> {
         self.start(index).inspect_err(|error| {
-            let mut actions = Actions::default();
-            let mut scheduler = self.lock();
-            scheduler.could_not_start(index, &mut actions);
-            if matches!(error, NoStart::RuntimeGone) && scheduler.worker_table.workers() == 0 {
-                scheduler.close(Phase::RuntimeGone, &mut actions);
-                self.fast_path.set_places(0);
-            }
-            let lost = scheduler.abandon();
-            self.drop_lost(scheduler, lost, actions);
+            self.decide_loss(|scheduler, actions| {
+                scheduler.could_not_start(index, actions);
+                if matches!(error, NoStart::RuntimeGone) && scheduler.worker_table.workers() == 0 {
+                    scheduler.close(Phase::RuntimeGone, actions);
+                }
+            });
         })
     }
 
@@ -284,11 +268,7 @@ impl<W: Work> Engine<W> {
     /// pool that has no worker, and none may rely on a worker that cannot be started.
     fn start_first(self: &Arc<Self>, scheduler: &mut Scheduler<W::Job>) -> Result<(), NoStart> {
         let index = scheduler.worker_table.add(WorkerState::Called);
-        let started = self.start(index);
-        if started.is_err() {
-            scheduler.worker_table.remove(index);
-        }
-        started
+        self.start(index).inspect_err(|_| scheduler.worker_table.remove(index))
     }
 
     /// Whether the calling thread is running a task of this pool.
@@ -327,19 +307,5 @@ fn tell_closed(listeners: &[Weak<dyn CloseListener>]) {
             listener.pool_closed();
             drop(listener);
         });
-    }
-}
-
-fn limits(settings: &Settings, worker_kind: WorkerKind) -> Limits {
-    let cores = spin::cores();
-    Limits {
-        capacity: settings.capacity,
-        minimum: settings.minimum,
-        queue: settings.queue,
-        lookers: (cores / 2).max(1),
-        cores,
-        keep_alive: settings.keep_alive,
-        growth: settings.growth,
-        worker_kind,
     }
 }

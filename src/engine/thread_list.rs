@@ -13,21 +13,18 @@ use crate::engine::sync::{Mutex, lock};
 thread_local! {
     /// The pool whose thread this is. It has no destructor, so it can be read until the thread has ended:
     /// also by the destructors of other thread-locals.
-    static OWNER: Cell<Option<PoolId>> = const { Cell::new(None) };
+    static OWNER: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
 #[cfg(loom)]
 loom::thread_local! {
-    static OWNER: Cell<Option<PoolId>> = Cell::new(None);
+    static OWNER: Cell<Option<u64>> = Cell::new(None);
 }
-
-/// Names a pool for as long as the process runs. An address would be used again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct PoolId(u64);
 
 /// See the module's first lines.
 pub(in crate::engine) struct ThreadList {
-    pool: PoolId,
+    /// Names the pool for as long as the process runs. An address would be used again.
+    pool: u64,
     threads: Mutex<Threads>,
     /// Held by the thread that joins all of them.
     joining: Mutex<()>,
@@ -38,26 +35,20 @@ pub(in crate::engine) struct ThreadList {
 #[derive(Default)]
 struct Threads {
     here: HashMap<ThreadId, JoinHandle<()>>,
-    left: Left,
+    left: Vec<JoinHandle<()>>,
 }
 
-/// Threads that have left.
-#[derive(Default)]
-pub(in crate::engine) struct Left(Vec<JoinHandle<()>>);
-
-impl Left {
-    pub(in crate::engine) fn join(self) {
-        for handle in self.0 {
-            // A worker's thread contains every panic, so there is nothing to be told.
-            drop(handle.join());
-        }
+pub(in crate::engine) fn join_all(left: Vec<JoinHandle<()>>) {
+    for handle in left {
+        // A worker's thread contains every panic, so there is nothing to be told.
+        drop(handle.join());
     }
 }
 
 impl ThreadList {
     pub(in crate::engine) fn new() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        let pool = PoolId(NEXT.fetch_add(1, Ordering::Relaxed));
+        let pool = NEXT.fetch_add(1, Ordering::Relaxed);
         ThreadList { pool, threads: Mutex::default(), joining: Mutex::default() }
     }
 
@@ -85,10 +76,10 @@ impl ThreadList {
 
     /// The calling worker leaves, and takes those that have left before. Its thread, if it has one of its own, is joined
     /// by the next that leaves, or by [`ThreadList::join_left`].
-    pub(in crate::engine) fn leave(&self) -> Left {
+    pub(in crate::engine) fn leave(&self) -> Vec<JoinHandle<()>> {
         let mut threads = lock(&self.threads);
         let own = threads.here.remove(&thread::current().id());
-        replace(&mut threads.left, Left(own.into_iter().collect()))
+        replace(&mut threads.left, own.into_iter().collect())
     }
 
     /// Joins the threads that have left.
@@ -97,6 +88,6 @@ impl ThreadList {
         // before they are. They need the other lock on their way out.
         let _joining = lock(&self.joining);
         let left = take(&mut lock(&self.threads).left);
-        left.join();
+        join_all(left);
     }
 }

@@ -4,6 +4,7 @@
 //! puts a [`Verdict`] into the waiter, and wakes it after the lock is free. To wake a parked thread costs
 //! thousands of times what the verdict costs, so a thread first looks around for a while.
 
+use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
@@ -51,6 +52,11 @@ impl Waiter {
     /// For the calling thread, which begins by looking.
     pub(crate) fn thread() -> Arc<Self> {
         Waiter::new(this_thread(), WaitMode::Looking)
+    }
+
+    /// For the calling thread, which is woken whatever it does.
+    pub(crate) fn parked() -> Arc<Self> {
+        Waiter::future(&this_thread())
     }
 
     /// For a future with this waker.
@@ -104,7 +110,7 @@ impl Waiter {
     }
 
     /// Remembers whom to wake; a future may be polled by another task than before.
-    pub(crate) fn set_waker(&self, waker: &Waker) {
+    fn set_waker(&self, waker: &Waker) {
         let mut kept = lock(&self.waker);
         if !kept.will_wake(waker) {
             // The old waker is foreign code, so it is dropped after the lock.
@@ -120,9 +126,23 @@ impl Waiter {
         waker.wake();
     }
 
-    /// Reads the verdict again and again for a while.
-    pub(crate) fn look(&self) -> Option<Verdict> {
-        look(|| self.verdict())
+    /// The calling thread waits for the verdict. None if there was none in time. Before it parks, `rest` says for how
+    /// long at most.
+    pub(crate) fn wait(
+        &self,
+        deadline: Option<Instant>,
+        rest: impl FnMut() -> Option<Duration>,
+    ) -> Option<Verdict> {
+        block_on_until(deadline, |_| self.verdict().map_or(Poll::Pending, Poll::Ready), rest)
+    }
+
+    /// Looks for the verdict, for a future.
+    pub(crate) fn poll(&self, context: &Context<'_>) -> Poll<Verdict> {
+        if self.verdict().is_none() {
+            // First the waker, then the look: a verdict that comes later wakes it.
+            self.set_waker(context.waker());
+        }
+        self.verdict().map_or(Poll::Pending, Poll::Ready)
     }
 }
 
@@ -143,6 +163,11 @@ pub(crate) fn park_until(deadline: Option<Instant>, rest: Option<Duration>) -> b
     }
     park(Some(rest.map_or(left, |rest| rest.min(left))));
     true
+}
+
+/// The waker of the task that awaits this.
+pub(crate) async fn waker() -> Waker {
+    poll_fn(|context| Poll::Ready(context.waker().clone())).await
 }
 
 /// Polls until it is ready, on this thread, which looks around before it parks.
@@ -213,8 +238,8 @@ mod tests {
     #[test]
     fn a_thread_that_looks_sees_its_verdict() {
         let waiter = Waiter::thread();
-        assert_eq!(waiter.look(), None);
+        assert_eq!(waiter.wait(Some(now()), || None), None);
         assert!(!waiter.decide(Verdict::Granted), "it need not be woken");
-        assert_eq!(waiter.look(), Some(Verdict::Granted));
+        assert_eq!(waiter.wait(None, || None), Some(Verdict::Granted));
     }
 }

@@ -4,10 +4,10 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
-use crate::engine::wait::{Verdict, WaitMode, Waiter, park_until};
+use crate::engine::wait::{Verdict, WaitMode, Waiter};
 use crate::error::AcquireError;
 
 type Outcome<'a> = Result<SemaphorePermit<'a>, AcquireError>;
@@ -54,32 +54,19 @@ impl Semaphore {
         if !self.queue().take_or_wait(weight, &waiter)? {
             return Ok(self.permit(weight));
         }
-        let verdict = match waiter.look() {
-            Some(verdict) => verdict,
-            None => self.park(&waiter, deadline)?,
-        };
-        self.heed(verdict, &waiter, weight)
-    }
-
-    fn park(
-        &self,
-        waiter: &Arc<Waiter>,
-        deadline: Option<Instant>,
-    ) -> Result<Verdict, AcquireError> {
-        {
+        let rest = || {
             // Under the lock: a verdict that comes later wakes it, one that came before is there.
             let _queue = self.queue();
             waiter.set_wait_mode(WaitMode::Parked);
-        }
-        loop {
-            if let Some(verdict) = waiter.verdict() {
-                return Ok(verdict);
-            }
-            if !park_until(deadline, None) {
-                let verdict = self.change(|queue, wake| queue.withdraw(waiter, wake));
-                return verdict.ok_or(AcquireError::TimedOut);
-            }
-        }
+            waiter.verdict().map(|_| Duration::ZERO)
+        };
+        let verdict = match waiter.wait(deadline, rest) {
+            Some(verdict) => verdict,
+            None => self
+                .change(|queue, wake| queue.withdraw(&waiter, wake))
+                .ok_or(AcquireError::TimedOut)?,
+        };
+        self.heed(verdict, &waiter, weight)
     }
 
     fn heed(&self, verdict: Verdict, waiter: &Arc<Waiter>, weight: usize) -> Outcome<'_> {
@@ -125,9 +112,7 @@ impl<'a> Future for Acquire<'a> {
         let Some(waiter) = &self.waiter else {
             return self.begin(context);
         };
-        // First the waker, then the look: a verdict that comes later wakes it.
-        waiter.set_waker(context.waker());
-        let Some(verdict) = waiter.verdict() else {
+        let Poll::Ready(verdict) = waiter.poll(context) else {
             return Poll::Pending;
         };
         let (semaphore, weight) = (self.semaphore, self.weight);

@@ -93,13 +93,10 @@ impl<J> Scheduler<J> {
     }
 
     /// A driver is gone without having been told to leave: whatever ran it is no more, or will be soon.
-    /// If it was the last one, what stands in the queue is returned, to be dropped.
-    #[must_use]
-    pub(crate) fn lose(&mut self, me: usize, actions: &mut Actions) -> Vec<J> {
+    pub(crate) fn lose(&mut self, me: usize, actions: &mut Actions) {
         self.come_to_lock(me);
         self.worker_table.remove(me);
         // It may have had the last of the tasks that the others stay for.
         self.call_last_to_go(actions);
-        self.abandon()
     }
 }

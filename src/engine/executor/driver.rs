@@ -18,7 +18,7 @@ use crate::engine::executor::drive::{Has, Refill};
 use crate::engine::executor::watchdog::{self, PollStats};
 use crate::engine::executor::{Executor, Owner};
 use crate::engine::scheduler::accounting::{Counts, End};
-use crate::engine::scheduler::core::Actions;
+use crate::engine::scheduler::core::{Actions, Phase};
 use crate::engine::{Engine, Work};
 use crate::on_cancel::{self, Epoch};
 
@@ -236,7 +236,7 @@ impl<W: Drives> Driver<W> {
         let mut actions = Actions::default();
         let mut scheduler = self.engine.lock();
         if std::mem::take(&mut self.unknown) {
-            scheduler.worker_table.introduce(self.me, context.waker().clone());
+            scheduler.worker_table.worker(self.me).waker = Some(context.waker().clone());
         }
         let room = (TASKS_PER_REFILL, &mut self.jobs);
         let refill = scheduler.refill(self.me, has, room, &mut actions);
@@ -286,16 +286,13 @@ impl<W: Drives> Driver<W> {
     /// Whatever ran the driver is no more: so are its tasks.
     fn lose(&mut self) {
         // First of all no thread is let in any more.
-        self.engine.close_for_good();
+        self.engine.close_as(Phase::RuntimeGone);
         for cell in self.executor().lose(self.me) {
             if cell::abandon(&cell) == End::Cancelled {
                 self.engine.count(End::Cancelled, Counts::Driver);
             }
         }
-        let mut actions = Actions::default();
-        let mut scheduler = self.engine.lock();
-        let jobs = scheduler.lose(self.me, &mut actions);
-        self.engine.drop_lost(scheduler, jobs, actions);
+        self.engine.decide_loss(|scheduler, actions| scheduler.lose(self.me, actions));
     }
 }
 

@@ -127,7 +127,7 @@ impl<W: Drives> Engine<W> {
         scheduler.worker_table.quiet = false;
         // A driver that is stuck may have been about to do this.
         scheduler.serve_waiters(&mut actions);
-        scheduler.call_all_needed(&mut actions);
+        scheduler.call_for_help(&mut actions);
         drop(scheduler);
         self.perform(actions);
     }

@@ -10,7 +10,9 @@ use crate::engine::{ByLoad, Ended, Settings};
 
 fn by_load(capacity: usize, queue: usize, grow_at: f64, shrink_at: f64) -> Settings {
     let growth = Some(ByLoad { step: 1, grow_at, shrink_at });
-    Settings { growth, ..settings(capacity, queue) }
+    let mut settings = settings(capacity, queue);
+    settings.limits.growth = growth;
+    settings
 }
 
 #[test]
@@ -43,8 +45,9 @@ fn a_started_worker_makes_a_place() {
 #[test]
 fn a_worker_that_retires_by_load_leaves_no_task_behind() {
     explore(|| {
-        let keep_alive = Some(Duration::from_nanos(1));
-        let (engine, count) = engine(Settings { keep_alive, ..by_load(2, 4, 0.9, 0.5) });
+        let mut settings = by_load(2, 4, 0.9, 0.5);
+        settings.limits.keep_alive = Some(Duration::from_nanos(1));
+        let (engine, count) = engine(settings);
         engine.prestart(2).unwrap();
         engine.submit(1, WAIT).unwrap();
         thread::yield_now();

@@ -17,8 +17,8 @@ use crate::engine::queue::Queue;
 use crate::engine::queue::fast_path::{Claim, FastPath};
 use crate::engine::sync::now;
 use crate::engine::{
-    Counts, End, Ended, Engine, Hooks, MAX_WORKERS, NoStart, Patience, QueuedTask, Settings,
-    ThreadWork, Work, start_worker,
+    Counts, End, Ended, Engine, Hooks, Limits, MAX_WORKERS, NoStart, Patience, QueuedTask,
+    Settings, ThreadWork, Work, start_worker,
 };
 use crate::error::Refused;
 
@@ -88,14 +88,9 @@ impl ThreadWork for Arc<Count> {
 
 /// A small pool: workers are kept for good unless a model says otherwise.
 pub(crate) fn settings(capacity: usize, queue: usize) -> Settings {
+    let limits = Limits { capacity, queue, waiters: usize::MAX, ..Limits::default() };
     Settings {
-        capacity,
-        minimum: 0,
-        queue,
-        waiters: usize::MAX,
-        keep_alive: None,
-        growth: None,
-        preallocate: false,
+        limits,
         name: "model".into(),
         stack_size: None,
         hooks: Hooks::default(),
@@ -242,8 +237,9 @@ fn over_is_one_look() {
 #[test]
 fn retirement_leaves_no_task_behind() {
     explore(|| {
-        let keep_alive = Some(Duration::from_nanos(1));
-        let (engine, count) = engine(Settings { keep_alive, ..settings(1, 8) });
+        let mut settings = settings(1, 8);
+        settings.limits.keep_alive = Some(Duration::from_nanos(1));
+        let (engine, count) = engine(settings);
         engine.submit(1, WAIT).unwrap();
         thread::yield_now();
         engine.submit(10, WAIT).unwrap();
@@ -437,7 +433,7 @@ fn a_larger_capacity_lets_submitters_in() {
         let held = engine.admit(1, WAIT).unwrap();
         let other = Arc::clone(&engine);
         let submitter = thread::spawn(move || other.submit(1, WAIT).unwrap());
-        engine.resize(|limits| limits.capacity = 2);
+        engine.change_limits(|limits| limits.capacity = 2);
         submitter.join().unwrap();
         drop(held);
         drain(&engine);
@@ -464,7 +460,7 @@ fn a_smaller_capacity_is_kept() {
     explore(|| {
         let (engine, count) = engine(settings(2, 8));
         engine.prestart(2).unwrap();
-        engine.resize(|limits| limits.capacity = 1);
+        engine.change_limits(|limits| limits.capacity = 1);
         engine.submit(1, WAIT).unwrap();
         engine.submit(10, WAIT).unwrap();
         drain(&engine);

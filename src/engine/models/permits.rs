@@ -85,7 +85,7 @@ fn a_shrink_counts_the_permits_that_are_out() {
             let permits = other.admit(2, WAIT).unwrap();
             permits.map(|permit| permit.put(1)).count()
         });
-        engine.resize(|limits| limits.capacity = 2);
+        engine.change_limits(|limits| limits.capacity = 2);
         let left = engine.admit(9, Patience::None).map_or(0, |permits| {
             assert!(taken(&engine) <= 2, "there are two places");
             permits.map(|permit| permit.put(1)).count()

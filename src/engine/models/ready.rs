@@ -131,7 +131,7 @@ fn a_worker_that_is_not_ready_goes_when_the_pool_shrinks() {
         while engine.stats().workers < 2 {
             thread::yield_now();
         }
-        engine.resize(|limits| limits.capacity = 1);
+        engine.change_limits(|limits| limits.capacity = 1);
         while engine.stats().workers > 1 {
             thread::yield_now();
         }
@@ -159,7 +159,7 @@ fn a_worker_becomes_ready_while_the_pool_shrinks() {
         let (engine, work) = engine(2, 1, false);
         engine.submit(1, WAIT).unwrap();
         engine.submit(10, WAIT).unwrap();
-        engine.resize(|limits| limits.capacity = 1);
+        engine.change_limits(|limits| limits.capacity = 1);
         engine.wait_until(Ended::Tasks, None).unwrap();
         assert_eq!(work.ran.load(Ordering::SeqCst), 11);
         while engine.stats().workers > 1 {

@@ -7,7 +7,7 @@
 //! finds the seal and comes to the lock. This is why nothing that needs the workers' attention (a
 //! parked submitter, a smaller capacity) can be overlooked, although they do not ask.
 
-use crate::engine::queue::block::CELLS;
+use crate::engine::queue::CELLS;
 use crate::engine::sync::Padded;
 use crate::engine::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
@@ -82,14 +82,9 @@ pub(crate) struct FastPath {
     /// Changed by workers: see [`Tally`].
     word: Padded<AtomicU64>,
     /// Written by submitters under the lock: how many tasks have ever entered the queue.
-    published: Padded<Published>,
+    published: Padded<AtomicU64>,
     /// Tasks that drivers run: more under the lock, fewer whenever one has ended.
     driven: Padded<AtomicUsize>,
-}
-
-#[derive(Debug)]
-struct Published {
-    count: AtomicU64,
     /// A submitter or drainer waits for a place or for the end of all tasks, so a worker without work should
     /// say so at once. Only a hint: what must not be missed is sealed.
     hurry: AtomicBool,
@@ -101,44 +96,44 @@ struct Published {
 
 impl FastPath {
     pub(crate) fn new() -> Self {
-        let published = Published {
-            count: AtomicU64::new(0),
+        FastPath {
+            word: Padded(AtomicU64::new(SEALED)),
+            published: Padded(AtomicU64::new(0)),
+            driven: Padded(AtomicUsize::new(0)),
             hurry: AtomicBool::new(false),
             places: AtomicUsize::new(0),
             capacity: AtomicUsize::new(0),
-        };
-        let driven = Padded(AtomicUsize::new(0));
-        FastPath { word: Padded(AtomicU64::new(SEALED)), published: Padded(published), driven }
+        }
     }
 
     /// How many tasks have entered the queue.
     #[inline]
     pub(crate) fn published(&self) -> u64 {
         // Acquire: pairs with the Release in `publish`, behind which a cell was filled.
-        self.published.count.load(Ordering::Acquire)
+        self.published.load(Ordering::Acquire)
     }
 
     /// Tells every worker that the cells up to ticket `count` are full. Under the lock.
     pub(crate) fn publish(&self, count: u64) {
         // Release: pairs with the Acquire in `published`.
-        self.published.count.store(count, Ordering::Release);
+        self.published.store(count, Ordering::Release);
     }
 
     #[inline]
     pub(crate) fn hurry(&self) -> bool {
-        self.published.hurry.load(Ordering::Relaxed)
+        self.hurry.load(Ordering::Relaxed)
     }
 
     /// Under the lock.
     pub(crate) fn set_hurry(&self, hurry: bool) {
         if self.hurry() != hurry {
-            self.published.hurry.store(hurry, Ordering::Relaxed);
+            self.hurry.store(hurry, Ordering::Relaxed);
         }
     }
 
     #[inline]
     pub(crate) fn places(&self) -> usize {
-        self.published.places.load(Ordering::Relaxed)
+        self.places.load(Ordering::Relaxed)
     }
 
     /// Queued and running tasks, read without the lock. Tasks that were cancelled count until their turn comes.
@@ -150,17 +145,13 @@ impl FastPath {
 
     #[cfg(feature = "tokio")]
     pub(crate) fn capacity(&self) -> usize {
-        self.published.capacity.load(Ordering::Relaxed)
+        self.capacity.load(Ordering::Relaxed)
     }
 
     /// Under the lock.
-    pub(crate) fn set_capacity(&self, capacity: usize) {
-        self.published.capacity.store(capacity, Ordering::Relaxed);
-    }
-
-    /// Under the lock.
-    pub(crate) fn set_places(&self, places: usize) {
-        self.published.places.store(places, Ordering::Relaxed);
+    pub(crate) fn show_limits(&self, places: usize, capacity: usize) {
+        self.places.store(places, Ordering::Relaxed);
+        self.capacity.store(capacity, Ordering::Relaxed);
     }
 
     /// How many tasks drivers run.

@@ -1,20 +1,38 @@
 //! The queue: tasks in the order they were accepted, in blocks that are used again.
 //!
 //! A task's ticket is its number in the queue. The tickets `base..` of the first block, and so on
-//! block after block, say where it stands; how many have been taken is counted in the [`FastPath`].
+//! block after block, say where it stands; how many have been taken is counted in the [`FastPath`]. A block does not
+//! know which of its cells are full: a ticket gives the right to one cell. See [`Block::fill`] and [`Block::empty`] for
+//! the two states that follow.
 
-pub(crate) mod block;
 pub(crate) mod fast_path;
 
 use std::collections::VecDeque;
+use std::mem::MaybeUninit;
 
-use crate::engine::queue::block::{Block, CELLS};
 use crate::engine::queue::fast_path::{Claim, FastPath};
-use crate::engine::sync::Arc;
+use crate::engine::sync::{Arc, Place};
 
-/// How many empty blocks are kept for later, at least, and at most if the pool reserved no more.
-const SPARE_BLOCKS: usize = 4;
-const MOST_SPARE_BLOCKS: usize = 16;
+/// How many cells a block has. A worker on the fast path asks the lock for its next block once per so
+/// many tasks; models use the smallest number that has a next cell.
+pub(crate) const CELLS: usize = if cfg!(loom) { 2 } else { 256 };
+
+/// How many empty blocks are kept for later, unless more are reserved. Where submitters make blocks and workers give them
+/// up, they wait for each other at the allocator.
+const SPARE_BLOCKS: usize = 16;
+
+/// [`CELLS`] places for jobs. Aligned so that a cell of 64 bytes is one cache line.
+#[repr(align(64))]
+pub(crate) struct Block<J> {
+    cells: [Place<MaybeUninit<J>>; CELLS],
+}
+
+// SAFETY: a job is moved in by one thread and out by another, so it must be `Send`. No thread
+// holds a reference to a job inside a block, so it need not be `Sync`.
+unsafe impl<J: Send> Sync for Block<J> {}
+
+// SAFETY: as above: a block carries jobs and nothing else.
+unsafe impl<J: Send> Send for Block<J> {}
 
 /// The part of the queue that lives under the lock.
 pub(crate) struct Queue<J> {
@@ -47,13 +65,6 @@ impl<J> Queue<J> {
         }
     }
 
-    /// Keeps room for about `tasks` tasks once it has been made: where submitters make it and workers give
-    /// it up, they wait for each other at the allocator.
-    pub(crate) fn keep_room(&mut self, tasks: usize) {
-        self.spare_limit = (tasks / CELLS + 1).clamp(SPARE_BLOCKS, MOST_SPARE_BLOCKS);
-        self.spare.truncate(self.spare_limit);
-    }
-
     /// Makes room for `tasks` tasks now, and keeps it.
     pub(crate) fn reserve(&mut self, tasks: usize) {
         // One block more than fits: the first and the last one may be used in part.
@@ -68,6 +79,11 @@ impl<J> Queue<J> {
     /// How many tasks have ever been accepted.
     pub(crate) fn published(&self) -> u64 {
         self.published
+    }
+
+    /// How many of them have been taken.
+    pub(crate) fn taken(&self) -> u64 {
+        self.published - self.queued() as u64
     }
 
     pub(crate) fn queued(&self) -> usize {
@@ -112,18 +128,13 @@ impl<J> Queue<J> {
     pub(crate) fn end_block(&mut self) -> u64 {
         self.drop_spent();
         let left = (self.base + CELLS as u64 - self.published) % CELLS as u64;
-        self.skip(left);
-        self.drop_spent();
-        left
-    }
-
-    /// Counts tickets as published and taken. For an empty queue. Seals the fast path.
-    fn skip(&mut self, tickets: u64) {
         self.fast_path.seal();
         debug_assert_eq!(self.queued(), 0, "no queued task is passed over");
-        self.published += tickets;
+        self.published += left;
         self.fast_path.publish(self.published);
-        self.fast_path.take(tickets, false);
+        self.fast_path.take(left, false);
+        self.drop_spent();
+        left
     }
 
     /// Opens the fast path, takes the first task and gives out the block that it was in.
@@ -164,7 +175,7 @@ impl<J> Queue<J> {
 
     /// Lets go of the blocks of which every ticket has been taken.
     fn drop_spent(&mut self) {
-        let taken = self.published - self.queued() as u64;
+        let taken = self.taken();
         while taken - self.base >= CELLS as u64 {
             let Some(block) = self.blocks.pop_front() else {
                 return;
@@ -202,6 +213,49 @@ impl<J> ClaimedBlock<J> {
             Claim::Cell(cell) => Ok(unsafe { self.block.empty(cell) }),
             other => Err(other),
         }
+    }
+}
+
+impl<J> Block<J> {
+    /// It is made where it stays: with large jobs it does not fit onto a stack.
+    #[cfg(not(loom))]
+    pub(crate) fn new() -> Arc<Self> {
+        // SAFETY: it consists of `MaybeUninit`s in cells, which need no value.
+        unsafe { Arc::new_uninit().assume_init() }
+    }
+
+    #[cfg(loom)]
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Block { cells: std::array::from_fn(|_| Place::new(MaybeUninit::uninit())) })
+    }
+
+    /// Moves a job into a cell.
+    ///
+    /// # Safety
+    ///
+    /// The cell is empty, and no other thread touches it until it is told, by something that
+    /// synchronises, that the cell is full.
+    pub(crate) unsafe fn fill(&self, cell: usize, job: J) {
+        self.cells[cell].with_mut(|place| {
+            // SAFETY: the caller has this cell to itself, so the pointer is valid and unshared;
+            // writing a `MaybeUninit` drops nothing.
+            unsafe { place.write(MaybeUninit::new(job)) };
+        });
+    }
+
+    /// Moves the job out of a cell.
+    ///
+    /// # Safety
+    ///
+    /// The cell was filled, the filling happened before this call, and this is the only call for
+    /// that filling.
+    pub(crate) unsafe fn empty(&self, cell: usize) -> J {
+        self.cells[cell].with_mut(|place| {
+            // SAFETY: the caller has this cell to itself, so the pointer is valid to read.
+            let job = unsafe { place.read() };
+            // SAFETY: the cell was filled and is emptied once, so the job is there and ours.
+            unsafe { job.assume_init() }
+        })
     }
 }
 
@@ -249,24 +303,13 @@ mod tests {
     }
 
     #[test]
-    fn as_many_empty_blocks_are_kept_as_a_full_queue_needs_within_bounds() {
-        let kept = |bound| {
-            let mut queue = queue_of(0..(MOST_SPARE_BLOCKS + 2) * CELLS);
-            queue.keep_room(bound);
-            queue.take_all();
-            queue.spare.len()
-        };
-        assert_eq!((kept(0), kept(4 * CELLS), kept(usize::MAX)), (4, 5, 16));
-    }
-
-    #[test]
     fn what_is_reserved_is_there_and_kept() {
         let mut queue = queue_of([0]);
-        queue.reserve(10 * CELLS);
-        assert_eq!((queue.blocks.len(), queue.spare.len()), (1, 10));
-        (0..11 * CELLS).for_each(|job| queue.push(job));
+        queue.reserve(20 * CELLS);
+        assert_eq!((queue.blocks.len(), queue.spare.len()), (1, 20));
+        (0..21 * CELLS).for_each(|job| queue.push(job));
         queue.take_all();
-        assert_eq!(queue.spare.len(), 11);
+        assert_eq!(queue.spare.len(), 21);
     }
 
     #[test]
@@ -287,5 +330,33 @@ mod tests {
         let token = Arc::new(());
         drop(queue_of((0..3).map(|_| Arc::clone(&token))));
         assert_eq!(Arc::strong_count(&token), 1);
+    }
+
+    #[test]
+    fn what_is_filled_in_comes_out_once() {
+        let block = Block::new();
+        for cell in 0..CELLS {
+            // SAFETY: the cells are empty, and this is the only thread.
+            unsafe { block.fill(cell, vec![cell; 3]) };
+        }
+        std::thread::scope(|scope| {
+            let block = &block;
+            for cell in 0..CELLS {
+                // SAFETY: the cell was filled before this thread was started, and only this one
+                // empties it.
+                scope.spawn(move || assert_eq!(unsafe { block.empty(cell) }, vec![cell; 3]));
+            }
+        });
+    }
+
+    #[test]
+    fn a_cell_can_be_used_again() {
+        let block = Block::new();
+        for round in 0..3 {
+            // SAFETY: the cell is empty, and this is the only thread.
+            unsafe { block.fill(0, Box::new(round)) };
+            // SAFETY: the cell was filled on the line above, and is emptied once.
+            assert_eq!(*unsafe { block.empty(0) }, round);
+        }
     }
 }

@@ -7,7 +7,6 @@
 use std::sync::Arc;
 
 use crate::engine::contain::contain;
-use crate::engine::queue::fast_path::Tally;
 use crate::engine::scheduler::core::{Scheduler, WorkerKind};
 use crate::engine::scheduler::worker_table::WorkerState;
 use crate::engine::{Engine, QueuedTask, Work};
@@ -106,6 +105,12 @@ impl Accounting {
         ends.inspect(|end| self.note_end(*end, 1)).filter(|end| *end == End::Cancelled).count()
     }
 
+    /// A queued task was cancelled: its ticket is a tombstone.
+    pub(crate) fn note_cancel(&mut self) {
+        self.tombstones += 1;
+        self.cancelled += 1;
+    }
+
     /// A queued task is run out of its turn: its ticket is a tombstone.
     pub(crate) fn note_out_of_turn(&mut self) {
         self.tombstones += 1;
@@ -148,11 +153,19 @@ impl<J> Scheduler<J> {
         self.accounting.note_end(end, 1);
     }
 
+    /// How many tasks are queued, and how many tickets and tasks are running, by whichever thread. Both come from one look
+    /// at the tally, or else a task could be taken between two looks and be seen in neither. Below zero tasks are queued
+    /// as long as the worker that passes a tombstone over counts as running one.
+    fn figures(&self) -> (i64, usize) {
+        let (tally, driven) = (self.queue.fast_path.tally(), self.queue.fast_path.driven());
+        let queued = tally.queued(self.queue.published()) as i64 - self.accounting.tombstones;
+        (queued, tally.busy() + driven)
+    }
+
     /// Tasks that were accepted and have not ended.
     pub(crate) fn pending(&self) -> usize {
-        let tally = self.queue.fast_path.tally();
-        let tickets = tally.queued(self.queue.published()) + self.busy(tally);
-        usize::try_from(tickets as i64 - self.accounting.tombstones).unwrap_or(0)
+        let (queued, running) = self.figures();
+        usize::try_from(queued + (running + self.accounting.out_of_turn) as i64).unwrap_or(0)
     }
 
     #[cfg(any(feature = "tokio", test))]
@@ -166,13 +179,7 @@ impl<J> Scheduler<J> {
         places.saturating_sub(self.pending())
     }
 
-    /// Tasks that are running, by whomever.
-    fn busy(&self, tally: Tally) -> usize {
-        tally.busy() + self.accounting.out_of_turn + self.queue.fast_path.driven()
-    }
-
-    /// Whether no task is left: none in the queue and none running. Both come from one look at the
-    /// tally, or else a task could be taken between two looks and be seen in neither.
+    /// Whether no task is left: none in the queue and none running.
     pub(crate) fn is_over(&self) -> bool {
         self.pending() == 0
     }
@@ -198,19 +205,16 @@ impl<J> Scheduler<J> {
     }
 
     pub(crate) fn stats(&self) -> Stats {
-        let (tally, accounting) = (self.queue.fast_path.tally(), &self.accounting);
-        let tickets = tally.queued(self.queue.published());
-        // One look: a driver's task may end at any moment.
-        let driven = self.queue.fast_path.driven();
-        let ended = self.queue.published() - tickets as u64 - (tally.busy() + driven) as u64;
-        // The worker that passes a tombstone over right now runs no task.
-        let queued = tickets as i64 - accounting.tombstones;
-        let busy = (tally.busy() + accounting.out_of_turn + driven) as i64 + queued.min(0);
+        let accounting = &self.accounting;
+        let (queued, running) = self.figures();
+        let tickets = queued + accounting.tombstones;
+        let ended = self.queue.published() - tickets as u64 - running as u64;
+        let busy = (running + accounting.out_of_turn) as i64 + queued.min(0);
         let busy = busy.max(0) as usize;
-        let (workers, idle) = match self.limits.worker_kind {
+        let (workers, idle) = match self.worker_kind {
             WorkerKind::Threads => {
                 let workers = self.worker_table.workers();
-                (workers, workers.saturating_sub(tally.busy() + self.claimed()))
+                (workers, workers.saturating_sub(running + self.claimed()))
             }
             // To its users, a pool of futures has a worker for each of them.
             WorkerKind::Drivers(_) => (busy, 0),
@@ -292,8 +296,7 @@ impl<W: Work> Engine<W> {
     /// A queued task was cancelled. Its ticket is a tombstone from now on.
     pub(crate) fn depart(self: &Arc<Self>) {
         let tombstones = self.decide(|scheduler, actions| {
-            scheduler.accounting.tombstones += 1;
-            scheduler.accounting.cancelled += 1;
+            scheduler.accounting.note_cancel();
             let tombstones = scheduler.remove_tombstones(QueuedTask::is_tombstone);
             scheduler.gate.shut();
             scheduler.serve_waiters(actions);

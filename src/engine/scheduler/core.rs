@@ -9,17 +9,17 @@ use std::time::{Duration, Instant};
 
 pub(crate) use crate::engine::actions::Actions;
 use crate::engine::actions::CloseListener;
-use crate::engine::queue::fast_path::MOST_BUSY;
+use crate::engine::queue::fast_path::FastPath;
 use crate::engine::queue::{ClaimedBlock, Queue};
 use crate::engine::scheduler::accounting::{Accounting, End};
 use crate::engine::scheduler::gate::Gate;
 use crate::engine::scheduler::growth::ByLoad;
-use crate::engine::scheduler::idle::Seen;
 use crate::engine::scheduler::lend::Lending;
 use crate::engine::scheduler::ready::Lack;
 use crate::engine::scheduler::task_times::TaskTimes;
 use crate::engine::scheduler::worker_table::{WorkerState, WorkerTable};
-use crate::engine::spin::Spin;
+use crate::engine::spin::{Spin, cores};
+use crate::engine::sync::Arc as Shared;
 use crate::engine::wait::Waiter;
 use crate::engine::wait_list::WaitList;
 use crate::error::Refused;
@@ -33,19 +33,21 @@ pub(crate) struct Scheduler<J> {
     /// One driver that is up takes all tasks, and a watchdog watches it.
     pub(crate) single_driver: bool,
     pub(crate) limits: Limits,
+    pub(crate) worker_kind: WorkerKind,
+    /// Workers that can be of use for tasks that never block.
+    pub(crate) cores: usize,
     pub(crate) phase: Phase,
     pub(crate) accounting: Accounting,
     /// The places of tasks that wait for others.
     pub(crate) lending: Lending<J>,
-    /// Waiting until no task is left, and until no worker is left.
-    pub(crate) idlers: WaitList<Arc<Waiter>>,
-    pub(crate) drainers: WaitList<Arc<Waiter>>,
+    /// Those who wait for each [`Ended`](super::ends::Ended).
+    pub(crate) awaiting_ends: [WaitList<Arc<Waiter>>; 2],
     /// Told when the pool is closed.
     pub(crate) close_listeners: WaitList<Weak<dyn CloseListener>>,
     /// Whether workers spin before they go idle.
     pub(crate) spin: Spin,
-    /// What the monitor worker saw last.
-    pub(crate) seen: Seen,
+    /// How many tasks had been taken when the monitor worker looked last.
+    pub(crate) seen: u64,
     pub(crate) no_start_before: Option<Instant>,
     /// How many workers are still to go because the load is low.
     pub(crate) retiring: usize,
@@ -61,22 +63,17 @@ pub(crate) enum Phase {
     RuntimeGone,
 }
 
-/// The settings that may change.
+/// The settings that may change; see `Builder` for what each one means.
 #[derive(Clone, Debug)]
+#[cfg_attr(test, derive(Default))]
 pub(crate) struct Limits {
     pub(crate) capacity: usize,
     pub(crate) minimum: usize,
-    /// Tasks that may wait for a worker.
     pub(crate) queue: usize,
-    /// Workers that may look around at once. One core's worth is kept for the others.
-    pub(crate) lookers: usize,
-    /// Workers that can be of use for tasks that never block.
-    pub(crate) cores: usize,
-    /// How long an idle worker stays.
+    pub(crate) waiters: usize,
     pub(crate) keep_alive: Option<Duration>,
-    /// How many workers there are by load, or one for each task.
     pub(crate) growth: Option<ByLoad>,
-    pub(crate) worker_kind: WorkerKind,
+    pub(crate) preallocate: bool,
 }
 
 /// What the workers are.
@@ -93,20 +90,9 @@ pub(crate) enum WorkerKind {
 }
 
 impl Limits {
-    /// How many tasks may run.
-    pub(crate) fn most_running(&self) -> usize {
-        match self.worker_kind {
-            WorkerKind::Threads => self.capacity.min(MOST_BUSY),
-            WorkerKind::Drivers(_) => self.capacity,
-        }
-    }
-
-    /// How many workers there may be while no task waits for another.
-    pub(crate) fn most_workers(&self) -> usize {
-        match self.worker_kind {
-            WorkerKind::Threads => self.most_running(),
-            WorkerKind::Drivers(drivers) => drivers,
-        }
+    /// How many tasks may be queued and running.
+    pub(crate) fn places(&self) -> usize {
+        self.queue.saturating_add(self.capacity)
     }
 }
 
@@ -139,25 +125,46 @@ pub(crate) enum Order<J> {
 }
 
 impl<J> Scheduler<J> {
-    pub(crate) fn new(queue: Queue<J>, limits: Limits, waiters: usize) -> Self {
-        Scheduler {
-            queue,
-            gate: Gate::new(waiters),
+    pub(crate) fn new(
+        fast_path: Shared<FastPath>,
+        limits: Limits,
+        worker_kind: WorkerKind,
+    ) -> Self {
+        let mut scheduler = Scheduler {
+            queue: Queue::new(fast_path),
+            gate: Gate::new(),
             worker_table: WorkerTable::default(),
             task_times: TaskTimes::new(),
             single_driver: false,
             limits,
+            worker_kind,
+            cores: cores(),
             phase: Phase::Open,
             accounting: Accounting::default(),
             lending: Lending::default(),
-            idlers: WaitList::default(),
-            drainers: WaitList::default(),
+            awaiting_ends: Default::default(),
             close_listeners: WaitList::default(),
             spin: Spin::new(),
-            seen: Seen::default(),
+            seen: 0,
             no_start_before: None,
             retiring: 0,
+        };
+        scheduler.apply_limits();
+        scheduler
+    }
+
+    /// Makes the room that was asked for, and shows what may be read without the lock.
+    pub(crate) fn apply_limits(&mut self) {
+        if self.limits.preallocate {
+            self.queue.reserve(self.limits.places());
+            self.worker_table.reserve(self.limits.capacity);
         }
+        self.show_limits();
+    }
+
+    pub(crate) fn show_limits(&self) {
+        let places = if self.is_closed() { 0 } else { self.limits.places() };
+        self.queue.fast_path.show_limits(places, self.limits.capacity);
     }
 
     pub(crate) fn is_closed(&self) -> bool {
@@ -194,7 +201,7 @@ impl<J> Scheduler<J> {
 
     fn note(&mut self, me: usize, report: Report<J>) {
         match report {
-            Report::Arrive(waker) => self.worker_table.introduce(me, waker),
+            Report::Arrive(waker) => self.worker_table.worker(me).waker = Some(waker),
             Report::Run { claimed, tasks, last, nanos } => {
                 if let Some(claimed) = claimed {
                     self.queue.give_back(claimed);
@@ -219,11 +226,8 @@ impl<J> Scheduler<J> {
             return next;
         }
         if let Some(next) = self.take(me, actions) {
-            // Two, so that their number doubles: while tasks were short, no worker was called for the tasks
-            // that came, and if those turn out to be long all of them are behind.
+            // While tasks were short, no worker was called for those that came.
             self.call_for_help(actions);
-            self.call_for_help(actions);
-            self.call_for_awaited(actions);
             return next;
         }
         if self.is_closed() && self.queue.queued() == 0 && self.may_go(0) {

@@ -1,19 +1,16 @@
-//! How things end, and begin again: resize, discard, close, reopen; `waiting` has how an end is waited for.
+//! How things end, and begin again: limits that change, discard, close, reopen; `waiting` has how an end is waited for.
 
 mod waiting;
 
-use std::convert::Infallible;
 use std::sync::Arc;
 #[cfg(feature = "tokio")]
 use std::sync::Weak;
-use std::time::Duration;
 
 #[cfg(feature = "tokio")]
 use crate::engine::actions::CloseListener;
 use crate::engine::contain::contain;
 use crate::engine::scheduler::core::{Actions, Limits, Phase, Scheduler, WorkerKind};
 use crate::engine::scheduler::worker_table::WorkerState;
-use crate::engine::sync::MutexGuard;
 #[cfg(feature = "tokio")]
 use crate::engine::wait_list::Key;
 use crate::engine::{Engine, NoStart, QueuedTask, Work};
@@ -23,41 +20,34 @@ use crate::stats::Stats;
 pub(crate) use self::waiting::Ended;
 
 impl<J> Scheduler<J> {
+    /// Refuses new tasks from now on.
     pub(in crate::engine) fn close(&mut self, phase: Phase, actions: &mut Actions) {
-        self.phase = phase;
+        if self.phase != Phase::RuntimeGone {
+            self.phase = phase;
+        }
+        self.show_limits();
         self.gate.shut();
         self.dismiss_waiters(actions);
         actions.tell_closed.extend(self.close_listeners.iter().cloned());
-        let table = &mut self.worker_table;
-        while let Some(waker) = table.call_newest().or_else(|| table.call_unready()) {
-            actions.call.extend([waker]);
-        }
+        actions.call.extend(std::iter::from_fn(|| self.worker_table.call_to_go()));
         self.serve_waiters(actions);
     }
 
-    /// The queued tasks, if no worker will ever take them because the runtime of the drivers is gone.
-    #[must_use]
-    pub(crate) fn abandon(&mut self) -> Vec<J> {
-        let lost = self.limits.worker_kind != WorkerKind::Threads && self.is_closed();
-        if lost && self.worker_table.workers() == 0 { self.queue.take_all() } else { Vec::new() }
+    /// Whether no worker will ever take a queued task, because the runtime of the drivers is gone.
+    pub(in crate::engine) fn is_abandoned(&self) -> bool {
+        let has_drivers = self.worker_kind != WorkerKind::Threads;
+        has_drivers && self.is_closed() && self.worker_table.workers() == 0
     }
 
-    fn resize(&mut self, capacity: usize, actions: &mut Actions) {
-        self.limits.capacity = capacity;
+    /// The limits have changed.
+    fn resize(&mut self, actions: &mut Actions) {
+        self.apply_limits();
         self.gate.shut();
         self.worker_table.quiet = false;
         // Those that were called before this will find out by themselves that they are too many.
         self.call_surplus(actions);
         self.serve_waiters(actions);
-        self.call_all_needed(actions);
-        self.call_for_awaited(actions);
-    }
-}
-
-impl Limits {
-    /// How many tasks may be queued and running.
-    pub(crate) fn places(&self) -> usize {
-        self.queue.saturating_add(self.capacity)
+        self.call_for_help(actions);
     }
 }
 
@@ -79,71 +69,27 @@ impl<W: Work> Engine<W> {
         self.lock().is_closed()
     }
 
-    /// Changes how many tasks may run and be queued.
-    pub(crate) fn resize(self: &Arc<Self>, change: impl FnOnce(&mut Limits)) {
-        let changed = self.try_resize(|limits| {
-            change(limits);
-            Ok::<(), Infallible>(())
-        });
-        changed.unwrap_or_else(|never| match never {});
-    }
-
-    /// As [`resize`](Engine::resize), unless `change` refuses to. Then it has changed nothing.
-    pub(crate) fn try_resize<E>(
-        self: &Arc<Self>,
-        change: impl FnOnce(&mut Limits) -> Result<(), E>,
-    ) -> Result<(), E> {
+    /// Changes limits, in one step with what `change` checks. Submitters that wait already are not sent away, and the
+    /// caller starts workers that are missing.
+    pub(crate) fn change_limits<R>(self: &Arc<Self>, change: impl FnOnce(&mut Limits) -> R) -> R {
         self.decide(|scheduler, actions| {
-            change(&mut scheduler.limits)?;
-            let (capacity, places) = (scheduler.limits.capacity, scheduler.limits.places());
-            scheduler.queue.keep_room(scheduler.limits.queue);
-            if self.settings.preallocate {
-                scheduler.queue.reserve(places);
-                scheduler.worker_table.reserve(capacity);
+            let stay = |limits: &Limits| (limits.minimum, limits.keep_alive);
+            let before = stay(&scheduler.limits);
+            let changed = change(&mut scheduler.limits);
+            scheduler.resize(actions);
+            if stay(&scheduler.limits) != before {
+                // Each idle worker looks anew how long it may stay.
+                actions.call.extend(scheduler.worker_table.idle_wakers());
             }
-            if !scheduler.is_closed() {
-                self.fast_path.set_places(places);
-            }
-            self.fast_path.set_capacity(capacity);
-            scheduler.resize(capacity, actions);
-            Ok(())
+            changed
         })
-    }
-
-    /// Changes how many submitters may wait. Those that wait already are not sent away.
-    pub(crate) fn set_waiters(&self, waiters: usize) {
-        self.lock().gate.set_waiters_limit(waiters);
-    }
-
-    /// Changes how many workers stay, unless `check` refuses that for this capacity. The caller starts those that are
-    /// missing.
-    pub(crate) fn set_minimum<E>(
-        self: &Arc<Self>,
-        minimum: usize,
-        check: impl FnOnce(usize) -> Result<(), E>,
-    ) -> Result<(), E> {
-        self.decide(|scheduler, actions| {
-            check(scheduler.limits.capacity)?;
-            scheduler.limits.minimum = minimum;
-            actions.call.extend(scheduler.worker_table.idle_wakers());
-            Ok(())
-        })
-    }
-
-    /// Changes how long an idle worker stays, also for those that are idle.
-    pub(crate) fn set_keep_alive(self: &Arc<Self>, keep_alive: Option<Duration>) {
-        self.decide(|scheduler, actions| {
-            scheduler.limits.keep_alive = keep_alive;
-            actions.call.extend(scheduler.worker_table.idle_wakers());
-        });
     }
 
     /// Starts workers until there are `workers`, as far as the capacity goes.
     pub(crate) fn prestart(self: &Arc<Self>, workers: usize) -> Result<(), NoStart> {
         let mut scheduler = self.lock();
-        let missing = workers
-            .min(scheduler.limits.most_workers())
-            .saturating_sub(scheduler.worker_table.workers());
+        let missing =
+            workers.min(scheduler.most_workers()).saturating_sub(scheduler.worker_table.workers());
         if missing == 0 || scheduler.is_closed() {
             return Ok(());
         }
@@ -168,27 +114,8 @@ impl<W: Work> Engine<W> {
         self.close_as(Phase::Closed);
     }
 
-    #[cfg(any(feature = "tokio", test))]
-    /// The runtime of the drivers has shut down: refuses new tasks for good.
-    pub(crate) fn close_for_good(self: &Arc<Self>) {
-        self.close_as(Phase::RuntimeGone);
-    }
-
-    fn close_as(self: &Arc<Self>, phase: Phase) {
-        self.close_scheduler(self.lock(), phase);
-    }
-
-    fn close_scheduler(
-        self: &Arc<Self>,
-        mut scheduler: MutexGuard<'_, Scheduler<W::Job>>,
-        phase: Phase,
-    ) {
-        let mut actions = Actions::default();
-        let phase = if scheduler.phase == Phase::RuntimeGone { scheduler.phase } else { phase };
-        scheduler.close(phase, &mut actions);
-        self.fast_path.set_places(0);
-        drop(scheduler);
-        self.perform(actions);
+    pub(crate) fn close_as(self: &Arc<Self>, phase: Phase) {
+        self.decide(|scheduler, actions| scheduler.close(phase, actions));
     }
 
     /// Has `listener` told each time that the pool is closed, until the subscription is dropped.
@@ -203,25 +130,23 @@ impl<W: Work> Engine<W> {
 
     /// Drops what has not been started, and says how much that was.
     pub(crate) fn discard(self: &Arc<Self>) -> usize {
-        let (jobs, alive, ()) = self.clear_queue(|_| ());
+        let (jobs, alive) = self.decide(Self::clear_queue);
         drop_all(jobs);
         alive
     }
 
     /// Takes what has not been started out of the queue. The jobs will not run.
     pub(crate) fn take_queued(self: &Arc<Self>) -> Vec<W::Job> {
-        self.clear_queue(|_| ()).0
+        self.decide(Self::clear_queue).0
     }
 
     /// Drops what has not been started, has running futures dropped, and asks running closures to stop. Returns how
     /// many tasks were queued, and how many ran. Tasks that are accepted later are not concerned.
     pub(crate) fn cancel_all(self: &Arc<Self>) -> (usize, usize) {
-        let (jobs, queued, running) = self.clear_queue(|scheduler| {
-            // A worker asks the lock before its next task, so what it has taken until now has started in this epoch.
-            let passed = scheduler.queue.end_block();
-            scheduler.accounting.note_passed(passed);
+        let (jobs, queued, running) = self.decide(|scheduler, actions| {
+            let (jobs, queued) = Self::clear_queue(scheduler, actions);
             self.cancels.begin_epoch();
-            scheduler.stats().busy
+            (jobs, queued, scheduler.stats().busy)
         });
         self.cancels.call_all();
         self.work.wake_running();
@@ -229,34 +154,32 @@ impl<W: Work> Engine<W> {
         (queued, running)
     }
 
-    /// Takes everything out of the queue, and says how many tasks that are. `also` decides more in the same step.
-    fn clear_queue<R>(
-        self: &Arc<Self>,
-        also: impl FnOnce(&mut Scheduler<W::Job>) -> R,
-    ) -> (Vec<W::Job>, usize, R) {
-        self.decide(|scheduler, actions| {
-            let jobs = scheduler.queue.take_all();
-            let alive = scheduler.accounting.discard(jobs.iter().map(QueuedTask::kill));
-            let decided = also(scheduler);
-            scheduler.serve_waiters(actions);
-            // Workers that were not ready for these tasks would stay until their pause is over.
-            scheduler.call_last_to_go(actions);
-            (jobs, alive, decided)
-        })
+    /// Takes everything out of the queue, and says how many tasks that are. A worker asks the lock before its next task:
+    /// what it has taken until now has started before this.
+    fn clear_queue(
+        scheduler: &mut Scheduler<W::Job>,
+        actions: &mut Actions,
+    ) -> (Vec<W::Job>, usize) {
+        let jobs = scheduler.queue.take_all();
+        let alive = scheduler.accounting.discard(jobs.iter().map(QueuedTask::kill));
+        let passed = scheduler.queue.end_block();
+        scheduler.accounting.note_passed(passed);
+        scheduler.serve_waiters(actions);
+        // Workers that were not ready for these tasks would stay until their pause is over.
+        scheduler.call_last_to_go(actions);
+        (jobs, alive)
     }
 
-    /// Drops jobs that were taken out of the queue because no worker will ever take them.
-    pub(crate) fn drop_lost(
+    /// A worker is gone, or was not started: drops what no worker will ever take.
+    pub(crate) fn decide_loss(
         self: &Arc<Self>,
-        mut scheduler: MutexGuard<'_, Scheduler<W::Job>>,
-        jobs: Vec<W::Job>,
-        mut actions: Actions,
+        decision: impl FnOnce(&mut Scheduler<W::Job>, &mut Actions),
     ) {
-        scheduler.accounting.discard(jobs.iter().map(QueuedTask::kill));
-        scheduler.serve_waiters(&mut actions);
-        drop(scheduler);
-        self.perform(actions);
-        drop_all(jobs);
+        let lost = self.decide(|scheduler, actions| {
+            decision(scheduler, actions);
+            scheduler.is_abandoned().then(|| Self::clear_queue(scheduler, actions))
+        });
+        drop_all(lost.into_iter().flat_map(|(jobs, _)| jobs));
     }
 
     /// Accepts tasks again after all workers have gone.
@@ -274,7 +197,7 @@ impl<W: Work> Engine<W> {
         }
         can_start?;
         scheduler.phase = Phase::Open;
-        self.fast_path.set_places(scheduler.limits.places());
+        scheduler.show_limits();
         let minimum = scheduler.limits.minimum;
         drop(scheduler);
         self.prestart(minimum).map_err(ReopenError::from)
@@ -282,7 +205,7 @@ impl<W: Work> Engine<W> {
 }
 
 /// Drops jobs that will not run. Each may have a handle, which hears of it.
-fn drop_all<J>(jobs: Vec<J>) {
+fn drop_all<J>(jobs: impl IntoIterator<Item = J>) {
     jobs.into_iter().for_each(|job| contain(|| drop(job)));
 }
 
@@ -305,16 +228,12 @@ impl<W: Work> Drop for CloseSubscription<W> {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::engine::queue::Queue;
     use crate::engine::queue::fast_path::FastPath;
-    use crate::engine::scheduler::core::WorkerKind;
+    use crate::engine::sync::Arc as Shared;
 
     pub(in crate::engine) fn scheduler(capacity: usize) -> Scheduler<u32> {
-        let (minimum, queue, lookers, cores, keep_alive) = (0, 8, 1, 2, None);
-        let (worker_kind, growth) = (WorkerKind::Threads, None);
-        let limits =
-            Limits { capacity, minimum, queue, lookers, cores, keep_alive, growth, worker_kind };
-        Scheduler::new(Queue::new(Arc::new(FastPath::new())), limits, usize::MAX)
+        let limits = Limits { capacity, queue: 8, waiters: usize::MAX, ..Limits::default() };
+        Scheduler::new(Shared::new(FastPath::new()), limits, WorkerKind::Threads)
     }
 
     #[test]
@@ -322,13 +241,14 @@ mod tests {
         let mut scheduler = scheduler(6);
         for _ in 0..4 {
             let me = scheduler.worker_table.add(WorkerState::Called);
-            scheduler.worker_table.introduce(me, std::task::Waker::noop().clone());
+            scheduler.worker_table.worker(me).waker = Some(std::task::Waker::noop().clone());
             scheduler.worker_table.push_idle(me);
         }
         scheduler.worker_table.add(WorkerState::Engaged);
         scheduler.worker_table.add(WorkerState::Leaving);
         let mut actions = Actions::default();
-        scheduler.resize(3, &mut actions);
+        scheduler.limits.capacity = 3;
+        scheduler.resize(&mut actions);
         assert_eq!(
             (actions.call.len(), actions.start.len()),
             (2, 0),

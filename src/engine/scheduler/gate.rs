@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::scheduler::core::{Actions, Scheduler};
+use crate::engine::scheduler::ends::Ended;
 use crate::engine::wait::{Verdict, WaitMode, Waiter};
 use crate::engine::wait_list::{Key, WaitList};
 use crate::error::Refused;
@@ -22,54 +23,29 @@ pub(crate) const TIMED_PARK: Duration = Duration::from_millis(2);
 /// A place is free for the next submitter only while none waits. The verdict of a waiter in the
 /// queue is open; the thread that gives one takes the waiter out.
 pub(crate) struct Gate<J> {
-    waiters: WaitList<Waiting<J>>,
-    waiters_limit: usize,
+    /// The task enters the queue with the verdict, so that tasks enter in the order their submitters came; without a
+    /// task, a place is held.
+    waiters: WaitList<(Arc<Waiter>, Option<J>)>,
     /// Tasks of submitters that were sent away and have not come for them yet.
     dismissed: BTreeMap<Key, J>,
     permits: usize,
     /// Until this many tasks are published a submitter enters at once: the pool is open, no submitter
     /// waits, there is a place, and there is a worker. Zero when one of these is in doubt.
-    pub(super) clear_until: u64,
+    clear_until: u64,
     pub(crate) refused: u64,
 }
 
-/// One who waits at the gate. The task enters the queue with the verdict, so that tasks enter in the
-/// order their submitters came; without a task, a place is held.
-struct Waiting<J> {
-    waiter: Arc<Waiter>,
-    job: Option<J>,
-}
-
-/// What a submitter at the gate gets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Admission {
-    Enter,
-    /// All places are taken, or others wait for one.
-    Full,
-    /// The pool is closed, or no worker can be started.
-    Refused(Refused),
-    /// There is no worker: one must be started first.
-    Unmanned,
-}
+/// A refusal, with the task if there was one.
+pub(super) type Back<J> = (Option<J>, Refused);
 
 impl<J> Gate<J> {
-    pub(crate) fn new(waiters_limit: usize) -> Self {
-        Gate {
-            waiters: WaitList::default(),
-            waiters_limit,
-            dismissed: BTreeMap::new(),
-            permits: 0,
-            clear_until: 0,
-            refused: 0,
-        }
+    pub(crate) fn new() -> Self {
+        let (waiters, dismissed) = (WaitList::default(), BTreeMap::new());
+        Gate { waiters, dismissed, permits: 0, clear_until: 0, refused: 0 }
     }
 
     pub(crate) fn permits(&self) -> usize {
         self.permits
-    }
-
-    pub(crate) fn set_waiters_limit(&mut self, waiters: usize) {
-        self.waiters_limit = waiters;
     }
 
     pub(crate) fn waiting(&self) -> usize {
@@ -82,68 +58,74 @@ impl<J> Gate<J> {
     }
 
     fn first_wait_mode(&self) -> Option<WaitMode> {
-        self.waiters.first().map(|first| first.waiter.wait_mode())
+        self.waiters.first().map(|(first, _)| first.wait_mode())
     }
 }
 
 impl<J> Scheduler<J> {
-    /// The closer look.
-    pub(crate) fn admission(&mut self) -> Admission {
+    /// The usual case: whether a task may enter without a closer look.
+    #[inline]
+    pub(super) fn is_clear(&self) -> bool {
+        self.queue.published() < self.gate.clear_until
+    }
+
+    /// The closer look. Without a worker, a submitter starts the first one and looks again.
+    pub(crate) fn admission(&mut self) -> Result<(), Refused> {
         if self.is_closed() {
-            return Admission::Refused(self.refusal());
+            return Err(self.refusal());
         }
         if self.worker_table.present() == 0 {
-            return Admission::Unmanned;
+            return Err(Refused::NoWorker);
         }
         let places = self.places();
         if places == 0 || !self.gate.waiters.is_empty() {
-            return Admission::Full;
+            return Err(Refused::Full);
         }
         self.gate.clear_until = self.queue.published().saturating_add(places as u64);
-        Admission::Enter
+        Ok(())
     }
 
     /// Whether one more submitter may wait.
     pub(crate) fn may_wait(&self) -> bool {
-        self.gate.waiters.len() < self.gate.waiters_limit
+        self.gate.waiters.len() < self.limits.waiters
     }
 
     /// Joins the queue at the gate, with the task that is to enter.
     pub(crate) fn queue_up(&mut self, waiter: Arc<Waiter>, job: Option<J>) {
         self.gate.shut();
         waiter.set_key(self.gate.waiters.next_key());
-        self.gate.waiters.push(Waiting { waiter, job });
+        self.gate.waiters.push((waiter, job));
         self.heed_waiters();
     }
 
-    /// Takes a waiter out of the queue, because it does not want to wait any longer, and gives its
-    /// task back. If it has a verdict meanwhile, it is not in the queue, and the verdict holds.
+    /// A submitter that does not want to wait any longer leaves the gate, unless it has a verdict meanwhile: that holds.
+    /// If it does not enter, it gets its task back.
     pub(crate) fn withdraw(
         &mut self,
-        waiter: &Arc<Waiter>,
+        waiter: &Waiter,
         actions: &mut Actions,
-    ) -> Result<Verdict, Option<J>> {
+    ) -> Result<(), Back<J>> {
         // A place that was left to gather with others is a place.
         self.grant(1, actions);
-        if let Some(verdict) = waiter.verdict() {
-            return Ok(verdict);
+        match waiter.verdict() {
+            Some(Verdict::Granted) => Ok(()),
+            Some(Verdict::Closed) => {
+                Err((self.gate.dismissed.remove(&waiter.key()), self.refusal()))
+            }
+            None => {
+                let waiting = self.gate.waiters.remove(waiter.key());
+                self.serve_waiters(actions);
+                Err((waiting.and_then(|(_, job)| job), Refused::TimedOut))
+            }
         }
-        let waiting = self.gate.waiters.remove(waiter.key());
-        self.serve_waiters(actions);
-        Err(waiting.and_then(|waiting| waiting.job))
-    }
-
-    /// A submitter hears that it was sent away, and gets its task back.
-    pub(crate) fn reclaim(&mut self, waiter: &Arc<Waiter>) -> Option<J> {
-        self.gate.refused += 1;
-        self.gate.dismissed.remove(&waiter.key())
     }
 
     /// A waiting thread has looked for long enough, and rests unless there is a place now. How it is
-    /// to rest: the first time for a while, in which places gather, then until it is woken.
+    /// to rest: the first time for a while, in which places gather, then until it is woken; not at all if it has its
+    /// verdict.
     pub(crate) fn rest_at_gate(&mut self, waiter: &Arc<Waiter>, actions: &mut Actions) -> WaitMode {
         // Where only so many may wait, each place counts. In a model no time passes.
-        let may_gather = self.gate.waiters_limit == usize::MAX && !cfg!(loom);
+        let may_gather = self.limits.waiters == usize::MAX && !cfg!(loom);
         let wait_mode = match waiter.wait_mode() {
             WaitMode::Looking if may_gather => WaitMode::TimedPark,
             _ => WaitMode::Parked,
@@ -153,6 +135,10 @@ impl<J> Scheduler<J> {
         self.heed_waiters();
         self.grant(1, actions);
         self.heed_waiters();
+        if waiter.verdict().is_some() {
+            actions.spare(waiter);
+            return WaitMode::Looking;
+        }
         wait_mode
     }
 
@@ -165,7 +151,7 @@ impl<J> Scheduler<J> {
     /// Holds up to `most` places that are free, and says how many. A closed pool gives out no more of them, and
     /// none is free for the caller while submitters wait.
     pub(crate) fn hold_free_places(&mut self, most: usize) -> usize {
-        if self.admission() != Admission::Enter {
+        if self.admission().is_err() {
             return 0;
         }
         let places = self.places().min(most);
@@ -198,7 +184,7 @@ impl<J> Scheduler<J> {
             return;
         }
         for _ in 0..self.places() {
-            let Some(Waiting { waiter, job }) = self.gate.waiters.pop_first() else { break };
+            let Some((waiter, job)) = self.gate.waiters.pop_first() else { break };
             if waiter.decide(Verdict::Granted) {
                 actions.wake.push(waiter);
             }
@@ -213,7 +199,7 @@ impl<J> Scheduler<J> {
 
     /// Sends all waiting submitters away.
     pub(crate) fn dismiss_waiters(&mut self, actions: &mut Actions) {
-        for Waiting { waiter, job } in self.gate.waiters.take_all() {
+        for (waiter, job) in self.gate.waiters.take_all() {
             self.gate.dismissed.extend(job.map(|job| (waiter.key(), job)));
             if waiter.decide(Verdict::Closed) {
                 actions.wake.push(waiter);
@@ -223,7 +209,9 @@ impl<J> Scheduler<J> {
 
     /// Makes sure that workers come to the lock as often as those who wait need it.
     pub(crate) fn heed_waiters(&mut self) {
-        self.queue.fast_path.set_hurry(!self.gate.waiters.is_empty() || !self.idlers.is_empty());
+        self.queue.fast_path.set_hurry(
+            !self.gate.waiters.is_empty() || !self.awaiting_ends[Ended::Tasks as usize].is_empty(),
+        );
         if self.needs_attention() {
             self.queue.fast_path.seal();
         }
@@ -250,10 +238,10 @@ impl<J> Scheduler<J> {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::engine::queue::Queue;
     use crate::engine::queue::fast_path::FastPath;
     use crate::engine::scheduler::core::{Limits, WorkerKind};
     use crate::engine::scheduler::worker_table::WorkerState;
+    use crate::engine::sync::Arc as Shared;
 
     /// A scheduler with one present worker, a capacity of one and a queue of eight.
     fn scheduler() -> Scheduler<u32> {
@@ -261,19 +249,9 @@ mod tests {
     }
 
     fn scheduler_with(waiters: usize) -> Scheduler<u32> {
-        let (minimum, lookers, cores, keep_alive) = (0, 1, 2, None);
-        let (worker_kind, growth) = (WorkerKind::Threads, None);
-        let limits = Limits {
-            capacity: 1,
-            minimum,
-            queue: 8,
-            lookers,
-            cores,
-            keep_alive,
-            growth,
-            worker_kind,
-        };
-        let mut scheduler = Scheduler::new(Queue::new(Arc::new(FastPath::new())), limits, waiters);
+        let limits = Limits { capacity: 1, queue: 8, waiters, ..Limits::default() };
+        let fast_path = Shared::new(FastPath::new());
+        let mut scheduler = Scheduler::new(fast_path, limits, WorkerKind::Threads);
         scheduler.worker_table.add(WorkerState::Called);
         scheduler
     }
@@ -282,23 +260,23 @@ mod tests {
     fn capacity_and_queue_are_places() {
         let mut scheduler = scheduler();
         for job in 0..9 {
-            assert_eq!(scheduler.admission(), Admission::Enter);
+            assert_eq!(scheduler.admission(), Ok(()));
             scheduler.queue.push(job);
         }
-        assert_eq!(scheduler.admission(), Admission::Full);
+        assert_eq!(scheduler.admission(), Err(Refused::Full));
         scheduler.queue.pop();
-        assert_eq!(scheduler.admission(), Admission::Full, "a running task has its place");
+        assert_eq!(scheduler.admission(), Err(Refused::Full), "a running task has its place");
         scheduler.queue.fast_path.end_locked();
-        assert_eq!(scheduler.admission(), Admission::Enter);
+        assert_eq!(scheduler.admission(), Ok(()));
     }
 
     #[test]
     fn a_held_place_is_taken() {
         let mut scheduler = scheduler();
         (0..9).for_each(|_| scheduler.hold_place());
-        assert_eq!(scheduler.admission(), Admission::Full);
+        assert_eq!(scheduler.admission(), Err(Refused::Full));
         scheduler.release_places(1);
-        assert_eq!(scheduler.admission(), Admission::Enter);
+        assert_eq!(scheduler.admission(), Ok(()));
     }
 
     #[test]
@@ -309,7 +287,7 @@ mod tests {
         scheduler.queue.pop();
         scheduler.queue.fast_path.end_locked();
         assert_eq!(scheduler.places(), 1);
-        assert_eq!(scheduler.admission(), Admission::Full);
+        assert_eq!(scheduler.admission(), Err(Refused::Full));
         assert!(!scheduler.is_clear());
         assert_eq!(scheduler.hold_free_places(1), 0);
     }

@@ -26,7 +26,7 @@ impl<J> Scheduler<J> {
             return;
         }
         self.retiring = 0;
-        let room = self.limits.most_workers() - self.worker_table.workers();
+        let room = self.most_running() - self.worker_table.workers();
         actions.start.extend(
             (0..by_load.step.min(room)).map(|_| self.worker_table.add(WorkerState::Starting)),
         );
@@ -36,7 +36,7 @@ impl<J> Scheduler<J> {
     pub(crate) fn may_grow(&self) -> bool {
         self.limits.growth.is_some()
             && self.worker_table.count(WorkerState::Idle) == 0
-            && self.worker_table.workers() < self.limits.most_workers()
+            && self.worker_table.workers() < self.most_running()
     }
 
     /// A worker has ended tasks: if the load is below the mark, a step of workers is to go.

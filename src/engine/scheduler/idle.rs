@@ -10,43 +10,29 @@ use crate::engine::sync::now;
 /// second cost less than one per cent of a core.
 const MONITOR_PARK: Duration = Duration::from_millis(1);
 
-/// What the monitor worker saw last.
-#[derive(Debug, Default)]
-pub(crate) struct Seen {
-    published: u64,
-    taken: u64,
-}
-
 impl<J> Scheduler<J> {
     /// Whether a worker that found nothing looks around before it goes idle. Not while others
     /// work off short tasks: they look themselves.
     pub(crate) fn should_look(&mut self) -> bool {
-        let covered =
-            self.task_times.is_short() && self.worker_table.count(WorkerState::Engaged) > 0;
-        let room = self.worker_table.count(WorkerState::Looking) < self.limits.lookers;
-        !covered && !self.is_closed() && room && self.limits.cores > 1 && self.spin.is_due()
+        // One core's worth is kept for the others.
+        let room = self.worker_table.count(WorkerState::Looking) < self.cores / 2;
+        self.short_at_work() == 0 && !self.is_closed() && room && self.spin.is_due()
     }
 
     /// A worker goes idle. While others work off short tasks, one idle worker monitors them.
     pub(crate) fn first_rest(&mut self, me: usize) -> Order<J> {
         self.worker_table.push_idle(me);
-        let others_at_work = self.worker_table.count(WorkerState::Engaged) > 0;
-        if self.task_times.is_short() && others_at_work && self.worker_table.monitor().is_none() {
-            self.worker_table.set_monitor(me);
+        if self.short_at_work() > 0 && self.worker_table.monitor.is_none() {
+            self.worker_table.monitor = Some(me);
             return self.monitor();
         }
-        self.rest(me)
+        Order::Rest(self.expires_at(me))
     }
 
     /// The monitor worker remembers what it sees, and parks for a moment.
     fn monitor(&mut self) -> Order<J> {
-        let published = self.queue.published();
-        self.seen = Seen { published, taken: published - self.queue.queued() as u64 };
+        self.seen = self.queue.taken();
         Order::Rest(now().checked_add(MONITOR_PARK))
-    }
-
-    fn rest(&mut self, me: usize) -> Order<J> {
-        Order::Rest(self.expires_at(me))
     }
 
     /// When an idle worker has been idle for too long. A time that the clock cannot tell is never reached.
@@ -67,12 +53,11 @@ impl<J> Scheduler<J> {
         if queued == 0 && self.expires_at(me).is_some_and(is_over) {
             return self.expire(me);
         }
-        let came = self.queue.published() - self.seen.published;
-        if self.worker_table.monitor() == Some(me) && (came > 0 || queued > 0) {
+        if self.worker_table.monitor == Some(me) && self.queue.taken() > self.seen {
             return self.monitor();
         }
         self.worker_table.forget_monitor(me);
-        self.rest(me)
+        Order::Rest(self.expires_at(me))
     }
 
     /// An idle worker's time is over: it goes, unless it is one of the minimum.
@@ -87,21 +72,21 @@ impl<J> Scheduler<J> {
         }
         // It is asked again when a thread that is being started is here, or a permit is used.
         self.worker_table.worker(me).idle_since = None;
-        self.rest(me)
+        Order::Rest(self.expires_at(me))
     }
 
     /// Whether an idle worker that finds tasks in the queue should take part. The monitor worker leaves short tasks to
     /// those at work, unless the queue stands still, or is long and another core is free for it.
     fn is_needed(&mut self, me: usize, queued: usize) -> bool {
-        if self.worker_table.monitor() != Some(me) || !self.task_times.is_short() {
+        if self.worker_table.monitor != Some(me) || !self.task_times.is_short() {
             return true;
         }
-        if self.queue.published() - queued as u64 <= self.seen.taken {
+        if self.queue.taken() <= self.seen {
             self.task_times.stalled();
             self.queue.fast_path.seal();
             return true;
         }
-        self.worker_table.count(WorkerState::Engaged) < self.task_times.useful(self.limits.cores)
+        self.worker_table.count(WorkerState::Engaged) < self.task_times.useful(self.cores)
             && self.task_times.is_behind(queued)
     }
 

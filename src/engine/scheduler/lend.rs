@@ -16,6 +16,7 @@ use std::time::Duration;
 use crate::engine::actions::{Actions, Release};
 use crate::engine::contain::contain;
 use crate::engine::context::{Lender, depth, epoch, is_innermost};
+use crate::engine::queue::fast_path::MOST_BUSY;
 use crate::engine::scheduler::accounting::{Counts, End};
 use crate::engine::scheduler::call::START_PAUSE;
 use crate::engine::scheduler::core::{Scheduler, WorkerKind};
@@ -101,7 +102,7 @@ impl<J> Scheduler<J> {
 
     /// Tasks that have started and not ended. A worker that is between two tasks counts as one.
     fn started(&self) -> usize {
-        match self.limits.worker_kind {
+        match self.worker_kind {
             WorkerKind::Threads => {
                 self.worker_table.count(WorkerState::Engaged) + self.lending.guests
             }
@@ -117,13 +118,13 @@ impl<J> Scheduler<J> {
 
     /// How many more tasks may start, whatever they are.
     pub(crate) fn free_places(&self) -> usize {
-        self.limits.most_running().saturating_sub(self.in_places())
+        self.most_running().saturating_sub(self.in_places())
     }
 
     /// Whether more tasks run than may: the capacity has become smaller, or a task has resumed whose place is
     /// still in use.
     pub(crate) fn is_over_capacity(&self) -> bool {
-        self.in_places() > self.limits.most_running()
+        self.in_places() > self.most_running()
     }
 
     /// How many more tasks may start that a task waits for, in lent places or in free ones. At least as many as there
@@ -133,14 +134,22 @@ impl<J> Scheduler<J> {
         let running = self.started().saturating_sub(waiting);
         // A free place will do as well: the task that waits may have a lent place itself, whose owner has ended.
         let places = waiting.saturating_sub(borrowing).max(self.free_places());
-        places.min(self.limits.most_running().saturating_sub(running))
+        places.min(self.most_running().saturating_sub(running))
     }
 
-    /// How many workers there may be: a worker whose task waits does not run one.
+    /// How many tasks may run.
+    pub(super) fn most_running(&self) -> usize {
+        match self.worker_kind {
+            WorkerKind::Threads => self.limits.capacity.min(MOST_BUSY),
+            WorkerKind::Drivers(_) => self.limits.capacity,
+        }
+    }
+
+    /// How many workers there may be: a thread whose task waits does not run one.
     pub(crate) fn most_workers(&self) -> usize {
-        match self.limits.worker_kind {
-            WorkerKind::Threads => self.limits.most_workers() + self.lending.waiting,
-            WorkerKind::Drivers(_) => self.limits.most_workers(),
+        match self.worker_kind {
+            WorkerKind::Threads => self.most_running() + self.lending.waiting,
+            WorkerKind::Drivers(drivers) => drivers,
         }
     }
 
@@ -184,7 +193,6 @@ impl<J> Scheduler<J> {
     pub(crate) fn call_after_lending(&mut self, actions: &mut Actions) {
         self.worker_table.quiet = false;
         self.call_for_help(actions);
-        self.call_for_awaited(actions);
     }
 
     /// A task waits for this queued one.
@@ -199,7 +207,7 @@ impl<J> Scheduler<J> {
             self.lending.awaited.pop_front();
         }
         self.lending.awaited.push_back(task);
-        self.call_for_awaited(actions);
+        self.call_for_help(actions);
     }
 
     /// A task that ran in a lent place has ended.
@@ -262,7 +270,7 @@ impl<W: Work> Engine<W> {
     ) -> Option<Duration> {
         self.decide(|scheduler, actions| match task {
             Some(task) => scheduler.note_awaited(task, actions),
-            None => scheduler.call_for_awaited(actions),
+            None => scheduler.call_for_help(actions),
         });
         self.lock().no_start_before.is_some().then_some(START_PAUSE)
     }

@@ -44,16 +44,12 @@ impl<J> Scheduler<J> {
         self.worker_table.worker(me).declined = true;
         self.worker_table.set(me, WorkerState::Unready);
         self.call_for_help(actions);
-        self.call_for_awaited(actions);
         Order::Rest(now().checked_add(pause))
     }
 
     /// Whether short tasks keep a core busy each: one more worker would only be in the way.
     pub(crate) fn is_covered(&self) -> bool {
-        let engaged = self.worker_table.count(WorkerState::Engaged);
-        !self.needs_attention()
-            && self.task_times.is_short()
-            && engaged >= self.task_times.useful(self.limits.cores)
+        !self.needs_attention() && self.short_at_work() >= self.task_times.useful(self.cores)
     }
 
     /// Whether only tickets of tasks that will not run are queued: to pass them over, a worker lacks nothing. Those that

@@ -48,7 +48,7 @@ pub(crate) struct WorkerTable {
     idle: VecDeque<usize>,
     counts: [usize; WORKER_STATES],
     /// The idle worker that looks for itself every now and then.
-    monitor: Option<usize>,
+    pub(crate) monitor: Option<usize>,
     /// Cleared with every change here; set by the scheduler when it found that no worker needs to be
     /// called for the tasks to come, as long as nothing changes here.
     pub(crate) quiet: bool,
@@ -58,7 +58,8 @@ pub(crate) struct WorkerTable {
 #[derive(Debug, Default)]
 pub(crate) struct Worker {
     worker_state: WorkerState,
-    waker: Option<Waker>,
+    /// How it is woken.
+    pub(crate) waker: Option<Waker>,
     /// What it said that it lacks when it last came to the lock.
     pub(crate) lack: Lack,
     /// Whether it was not ready for the last task that it could have taken.
@@ -138,11 +139,6 @@ impl WorkerTable {
         self.vacant.push(Reverse(index));
     }
 
-    /// Notes how a worker is woken.
-    pub(crate) fn introduce(&mut self, index: usize, waker: Waker) {
-        self.places[index].waker = Some(waker);
-    }
-
     /// What is known of a worker, to read it and to note more.
     pub(crate) fn worker(&mut self, index: usize) -> &mut Worker {
         &mut self.places[index]
@@ -209,18 +205,16 @@ impl WorkerTable {
         self.call(index)
     }
 
+    /// Calls a worker that is to go, the most recently idle first.
+    #[must_use]
+    pub(crate) fn call_to_go(&mut self) -> Option<Waker> {
+        self.call_newest().or_else(|| self.call_unready())
+    }
+
     fn call(&mut self, index: usize) -> Option<Waker> {
         self.forget_monitor(index);
         self.set(index, WorkerState::Called);
         self.places[index].waker.clone()
-    }
-
-    pub(crate) fn monitor(&self) -> Option<usize> {
-        self.monitor
-    }
-
-    pub(crate) fn set_monitor(&mut self, index: usize) {
-        self.monitor = Some(index);
     }
 
     pub(crate) fn forget_monitor(&mut self, index: usize) {

@@ -9,34 +9,32 @@ mod gate;
 mod leave;
 mod ready;
 
-use std::sync::Arc;
 use std::time::Duration;
 
+use crate::engine::queue::ClaimedBlock;
 use crate::engine::queue::fast_path::FastPath;
-use crate::engine::queue::{ClaimedBlock, Queue};
 use crate::engine::scheduler::accounting::End;
 use crate::engine::scheduler::core::{Actions, Limits, Order, Report, Scheduler, WorkerKind};
 use crate::engine::scheduler::growth::ByLoad;
 use crate::engine::scheduler::worker_table::WorkerState;
+use crate::engine::sync::Arc as Shared;
 use crate::engine::wait::{Waiter, this_thread};
 
 /// A scheduler that is asked by hand.
 struct Trial {
     scheduler: Scheduler<u32>,
-    fast_path: Arc<FastPath>,
+    fast_path: Shared<FastPath>,
 }
 
 impl Trial {
     fn new(capacity: usize, minimum: usize) -> Self {
-        let fast_path = Arc::new(FastPath::new());
-        let (queue, lookers, cores, keep_alive) = (1000, 1, 2, Some(Duration::MAX));
-        let (worker_kind, growth) = (WorkerKind::Threads, None);
+        let fast_path = Shared::new(FastPath::new());
+        let (keep_alive, waiters) = (Some(Duration::MAX), usize::MAX);
         let limits =
-            Limits { capacity, minimum, queue, lookers, cores, keep_alive, growth, worker_kind };
-        Trial {
-            scheduler: Scheduler::new(Queue::new(Arc::clone(&fast_path)), limits, usize::MAX),
-            fast_path,
-        }
+            Limits { capacity, minimum, queue: 1000, waiters, keep_alive, ..Limits::default() };
+        let mut scheduler = Scheduler::new(fast_path.clone(), limits, WorkerKind::Threads);
+        scheduler.cores = 2;
+        Trial { scheduler, fast_path }
     }
 
     /// A scheduler that grows by two workers when more than three of ten tasks wait, and shrinks by two
@@ -104,7 +102,7 @@ impl Trial {
         };
         let (second, next) = trial.arrive();
         assert!(matches!(next, Order::Rest(Some(_))), "it watches the first one");
-        assert_eq!(trial.scheduler.worker_table.monitor(), Some(second));
+        assert_eq!(trial.scheduler.worker_table.monitor, Some(second));
         (trial, first, claimed, second)
     }
 }
@@ -195,7 +193,7 @@ fn the_monitoring_worker_parks_when_no_tasks_come() {
     let (mut trial, _, _claimed, second) = Trial::with_monitor();
     let next = trial.ask(second, Report::Rest);
     assert!(matches!(next, Order::Rest(None)), "nothing ticks in an idle pool");
-    assert_eq!(trial.scheduler.worker_table.monitor(), None);
+    assert_eq!(trial.scheduler.worker_table.monitor, None);
 }
 
 #[test]
@@ -232,7 +230,7 @@ fn no_worker_monitors_while_none_is_at_work() {
     let (mut trial, me) = Trial::with_short_tasks(2);
     let next = trial.ask(me, Report::Look { found: false });
     assert!(matches!(next, Order::Rest(None)));
-    assert_eq!(trial.scheduler.worker_table.monitor(), None);
+    assert_eq!(trial.scheduler.worker_table.monitor, None);
 }
 
 #[test]
@@ -241,7 +239,7 @@ fn one_idle_worker_monitors_and_the_others_park() {
     trial.scheduler.limits.capacity = 3;
     let (_, next) = trial.arrive();
     assert!(matches!(next, Order::Rest(None)));
-    assert_eq!(trial.scheduler.worker_table.monitor(), Some(second));
+    assert_eq!(trial.scheduler.worker_table.monitor, Some(second));
 }
 
 #[test]
@@ -266,7 +264,7 @@ fn a_parked_worker_that_wakes_by_itself_takes_what_is_there() {
 fn the_monitoring_worker_helps_with_a_long_backlog() {
     let backlog = |cores| {
         let (mut trial, _, mut claimed, second) = Trial::with_monitor();
-        trial.scheduler.limits.cores = cores;
+        trial.scheduler.cores = cores;
         (0..200).for_each(|job| assert_eq!(trial.submit(job), 0));
         assert!(claimed.next(&trial.fast_path, true).is_ok(), "the queue moves");
         (trial.ask(second, Report::Rest), claimed).0

@@ -8,7 +8,7 @@ use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use crate::engine::task::closure::Task;
-use crate::engine::{Counts, End, Ended, Engine, Hooks, Patience, Settings};
+use crate::engine::{Counts, End, Ended, Engine, Hooks, Limits, Patience, Settings};
 use crate::error::{Refused, ReopenError};
 use crate::pool::Closures;
 
@@ -22,14 +22,16 @@ fn engine(
     fails: impl Fn(usize) -> bool + Send + Sync + 'static,
 ) -> Arc<Engine<Closures>> {
     let attempts = AtomicUsize::new(0);
-    let settings = Settings {
+    let limits = Limits {
         capacity,
         minimum,
         queue: 1000,
         waiters: usize::MAX,
         keep_alive: Some(Duration::from_millis(1)),
-        growth: None,
-        preallocate: false,
+        ..Limits::default()
+    };
+    let settings = Settings {
+        limits,
         name: "faults".into(),
         stack_size: None,
         hooks: Hooks::default(),

@@ -16,7 +16,7 @@ use crate::engine::executor::cell::{Runnable, TaskFuture};
 use crate::engine::executor::driver::{Begin, Drives};
 use crate::engine::executor::{DriverThreads, Executor};
 use crate::engine::scheduler::accounting::End;
-use crate::engine::{Engine, Hooks, NoStart, QueuedTask, Settings, Work, WorkerKind};
+use crate::engine::{Engine, Hooks, Limits, NoStart, QueuedTask, Settings, Work, WorkerKind};
 
 /// A future that does in each poll what the script says.
 pub(crate) fn future<S>(script: S) -> impl TaskFuture
@@ -89,14 +89,9 @@ pub(crate) fn engine_with(executor: Arc<Executor>, settings: Settings) -> Arc<En
 }
 
 pub(crate) fn settings(capacity: usize) -> Settings {
+    let limits = Limits { capacity, queue: 100, waiters: usize::MAX, ..Limits::default() };
     Settings {
-        capacity,
-        minimum: 0,
-        queue: 100,
-        waiters: usize::MAX,
-        keep_alive: None,
-        growth: None,
-        preallocate: false,
+        limits,
         name: "by hand".into(),
         stack_size: None,
         hooks: Hooks::default(),

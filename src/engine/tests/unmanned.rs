@@ -8,19 +8,14 @@ use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 
 use crate::engine::task::closure::Task;
-use crate::engine::{Ended, Engine, Held, Hooks, Settings};
+use crate::engine::{Ended, Engine, Held, Hooks, Limits, Settings};
 use crate::pool::Closures;
 
 /// An engine of two workers that are never started, with a queue of three.
 fn engine() -> Arc<Engine<Closures>> {
+    let limits = Limits { capacity: 2, queue: 3, waiters: usize::MAX, ..Limits::default() };
     let settings = Settings {
-        capacity: 2,
-        minimum: 0,
-        queue: 3,
-        waiters: usize::MAX,
-        keep_alive: None,
-        growth: None,
-        preallocate: false,
+        limits,
         name: "unmanned".into(),
         stack_size: None,
         hooks: Hooks { on_panic: Some(Arc::new(|_| {})), ..Hooks::default() },
@@ -36,10 +31,8 @@ fn push(engine: &Engine<Closures>) {
 #[test]
 fn an_engine_says_how_it_was_set_up() {
     let engine = engine();
-    assert_eq!((engine.settings.queue, engine.name()), (3, "unmanned"));
+    assert_eq!((engine.settings.limits.queue, engine.name()), (3, "unmanned"));
     assert!(engine.hooks().on_panic.is_some());
-    let limits = engine.lock().limits.clone();
-    assert_eq!(limits.lookers, (limits.cores / 2).max(1), "half of the cores may look around");
 }
 
 #[test]
@@ -98,9 +91,9 @@ fn a_future_that_waits_for_an_end_is_forgotten_when_it_is_dropped() {
     push(&engine);
     let mut until = Box::pin(engine.until(Ended::Tasks));
     assert!(until.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
-    assert_eq!(engine.lock().idlers.len(), 1);
+    assert_eq!(engine.lock().awaiting_ends[0].len(), 1);
     drop(until);
-    assert!(engine.lock().idlers.is_empty());
+    assert!(engine.lock().awaiting_ends[0].is_empty());
 }
 
 #[test]

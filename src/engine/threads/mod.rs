@@ -2,4 +2,3 @@
 
 pub(crate) mod start;
 pub(crate) mod worker;
-pub(crate) mod caller;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::engine::actions::Actions;
 use crate::engine::sync::thread;
+use crate::engine::thread_list::join_all;
 use crate::engine::{Engine, Work};
 
 impl<W: Work> Engine<W> {
@@ -41,7 +42,7 @@ impl<W: Work> Engine<W> {
         drop(scheduler);
         first();
         self.perform(actions);
-        before.join();
+        join_all(before);
         true
     }
 }

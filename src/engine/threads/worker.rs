@@ -1,18 +1,23 @@
-//! The worker: a thread that asks the scheduler what to do, does it, and asks again.
+//! The worker: a thread that asks the scheduler what to do, does it, and asks again; and a submitter that runs its task
+//! itself, because the pool is full.
 
 use std::hint;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use crate::engine::context::{enter, replace_waits, set_epoch};
+use crate::engine::contain::contain;
+use crate::engine::context::{as_current, enter, replace_waits, set_epoch};
 use crate::engine::queue::ClaimedBlock;
 use crate::engine::queue::fast_path::Claim;
 use crate::engine::scheduler::accounting::{Counts, End};
 use crate::engine::scheduler::core::{Order, Report};
+use crate::engine::scheduler::entry::Patience;
 use crate::engine::spin::{cores, spin};
 use crate::engine::sync::{now, park, thread};
 use crate::engine::wait::this_thread;
 use crate::engine::{Engine, Lack, NoStart, ThreadWork};
+use crate::error::Refused;
+use crate::on_cancel::Stoppable;
 
 /// How often a worker that ran the queue dry reads it again before it asks the scheduler. It is not
 /// known as looking meanwhile, so this is short: about two microseconds.
@@ -35,9 +40,10 @@ fn main<W: ThreadWork>(engine: &Arc<Engine<W>>, index: usize) {
     let mut worker = Worker { engine, index, name, state: None, answer: None };
     let mut report = Report::Arrive(this_thread());
     loop {
-        worker.begin();
+        engine.hooks().tell_start(&worker.name, index);
         worker.serve(report);
-        worker.end();
+        engine.hooks().run_apart(&worker.name, || drop(worker.state.take()));
+        engine.hooks().tell_stop(&worker.name, index);
         if engine.leave(index, || ()) {
             break;
         }
@@ -50,25 +56,15 @@ struct Worker<'a, W: ThreadWork> {
     index: usize,
     name: String,
     state: Option<W::State>,
-    /// What it said since it last came to the lock: that it is ready, or after which time to ask again.
-    answer: Option<Result<(), Duration>>,
+    /// What it said since it last came to the lock: that it lacks nothing, or time.
+    answer: Option<Lack>,
 }
 
 impl<W: ThreadWork> Worker<'_, W> {
-    fn begin(&mut self) {
-        self.engine.hooks().tell_start(&self.name, self.index);
-    }
-
-    fn end(&mut self) {
-        let hooks = self.engine.hooks();
-        hooks.run_apart(&self.name, || drop(self.state.take()));
-        hooks.tell_stop(&self.name, self.index);
-    }
-
     /// Works until it is told to leave.
     fn serve(&mut self, mut report: Report<W::Job>) {
         loop {
-            let lack = self.lack();
+            let lack = self.answer.take().unwrap_or_else(|| self.engine.work.lacks(&self.state));
             let (next, epoch) = self.engine.decide(|scheduler, actions| {
                 scheduler.worker_table.worker(self.index).lack = lack;
                 (scheduler.next(self.index, report, actions), self.engine.cancels.epoch())
@@ -88,19 +84,10 @@ impl<W: ThreadWork> Worker<'_, W> {
         }
     }
 
-    /// What the worker lacks before it may be given a task.
-    fn lack(&mut self) -> Lack {
-        match self.answer.take() {
-            Some(Ok(())) => Lack::Nothing,
-            Some(Err(pause)) => Lack::Time(pause),
-            None => self.engine.work.lacks(&self.state),
-        }
-    }
-
     /// Makes the state, or asks whether the worker is ready. True if it is.
     fn get_ready(&mut self) -> bool {
         let answer = self.engine.work.get_ready(&mut self.state, self.index);
-        self.answer = Some(answer);
+        self.answer = Some(answer.map_or_else(Lack::Time, |()| Lack::Nothing));
         answer.is_ok()
     }
 
@@ -209,22 +196,55 @@ fn nanos_since(begin: Instant) -> u64 {
     u64::try_from(now().saturating_duration_since(begin).as_nanos()).unwrap_or(u64::MAX)
 }
 
+impl<W: ThreadWork> Engine<W> {
+    /// As [`Engine::submit`], for those who run the job themselves if the pool is full.
+    #[inline]
+    pub(crate) fn submit_or_run(
+        self: &Arc<Self>,
+        job: W::Job,
+        patience: Patience,
+    ) -> Result<(), (W::Job, Refused)> {
+        match self.submit(job, patience) {
+            Err((job, Refused::Full)) if patience == Patience::RunHere => {
+                self.run_here(job);
+                Ok(())
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// Runs a job on the calling thread, which is no worker and takes no worker's place.
+    pub(crate) fn run_here(self: &Arc<Self>, job: W::Job) {
+        let thread = thread::current();
+        let name = thread.name().unwrap_or("<unnamed>");
+        let origin = W::origin(&job);
+        let mut state = None;
+        let this: Arc<dyn Stoppable> = Arc::clone(self) as _;
+        let outer = set_epoch(self.cancels.epoch());
+        let end = as_current(this, || {
+            self.hooks().run(name, origin, || self.work.run(&mut state, job, Counts::Caller))
+        });
+        set_epoch(outer);
+        contain(|| drop(state));
+        if let Some(end) = end.uncounted() {
+            self.count(end, Counts::Caller);
+        }
+    }
+}
+
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::engine::task::closure::Task;
-    use crate::engine::{Hooks, Settings};
+    use crate::engine::{Hooks, Limits, Settings};
     use crate::pool::Closures;
 
     fn engine() -> Arc<Engine<Closures>> {
+        let limits = Limits { capacity: 1, queue: 9, waiters: 1, ..Limits::default() };
         let settings = Settings {
-            capacity: 1,
-            minimum: 0,
-            queue: 9,
-            waiters: 1,
-            keep_alive: None,
-            growth: None,
-            preallocate: false,
+            limits,
             name: "worker".into(),
             stack_size: None,
             hooks: Hooks::default(),

@@ -1,16 +1,12 @@
 //! Waiting for an end: until nothing is left to do, or until a pool is drained.
 
-use std::future::Future;
-use std::pin::Pin;
+use std::future::poll_fn;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use crate::engine::actions::Actions;
 use crate::engine::scheduler::core::{Phase, Scheduler};
-use crate::engine::spin::look;
-use crate::engine::wait::{Verdict, Waiter, is_over, park_until, this_thread};
-use crate::engine::wait_list::WaitList;
+use crate::engine::wait::{Verdict, Waiter, is_over, waker};
 use crate::engine::{Engine, Work};
 use crate::error::{Cause, StillRunning};
 
@@ -36,54 +32,42 @@ impl<J> Scheduler<J> {
     /// Tells those who wait for an end, if it has come.
     pub(in crate::engine::scheduler) fn tell_ends(&mut self, actions: &mut Actions) {
         for what in [Ended::Tasks, Ended::Workers] {
-            if !self.has_ended(what) {
-                continue;
+            if self.has_ended(what) {
+                let told = self.awaiting_ends[what as usize].take_all();
+                actions.wake.extend(told.filter(|waiter| waiter.decide(Verdict::Granted)));
             }
-            for waiter in self.those_awaiting(what).take_all() {
-                if waiter.decide(Verdict::Granted) {
-                    actions.wake.push(waiter);
-                }
-            }
-        }
-    }
-
-    fn those_awaiting(&mut self, what: Ended) -> &mut WaitList<Arc<Waiter>> {
-        match what {
-            Ended::Tasks => &mut self.idlers,
-            Ended::Workers => &mut self.drainers,
         }
     }
 
     fn await_end(&mut self, what: Ended, waiter: &Arc<Waiter>) {
-        let those_awaiting = self.those_awaiting(what);
+        let those_awaiting = &mut self.awaiting_ends[what as usize];
         waiter.set_key(those_awaiting.next_key());
         those_awaiting.push(Arc::clone(waiter));
         self.heed_waiters();
     }
 
     fn no_longer_await(&mut self, what: Ended, waiter: &Arc<Waiter>) {
-        self.those_awaiting(what).remove(waiter.key());
+        self.awaiting_ends[what as usize].remove(waiter.key());
         self.heed_waiters();
-    }
-
-    /// An error if a thread would block for an end that must not block.
-    fn check_block(&self, what: Ended, may_block: bool) -> Result<(), StillRunning> {
-        if may_block || self.would_end(what) {
-            return Ok(());
-        }
-        let instead = match what {
-            Ended::Tasks => "wait_idle_async",
-            Ended::Workers => "drain_async",
-        };
-        Err(StillRunning { cause: Cause::InRuntime(instead), ..self.still_running() })
     }
 }
 
 impl<W: Work> Engine<W> {
-    /// An error if a wait for the end of the pool would be refused that takes some time.
-    pub(crate) fn check_drain(&self) -> Result<(), StillRunning> {
-        self.check_outside(Ended::Workers)?;
-        self.lock().check_block(Ended::Workers, W::may_block())
+    /// An error if the calling thread would wait for itself: for a task that it runs, or, as a thread of the
+    /// pool, for its own end. Also if it would block for a while, and may not.
+    pub(crate) fn check_wait(&self, what: Ended, may_block: bool) -> Result<(), StillRunning> {
+        let is_worker = || what == Ended::Workers && self.threads.is_one();
+        let cause = if self.is_inside() || is_worker() {
+            Cause::FromInside
+        } else if may_block || self.lock().would_end(what) {
+            return Ok(());
+        } else {
+            Cause::InRuntime(match what {
+                Ended::Tasks => "wait_idle_async",
+                Ended::Workers => "drain_async",
+            })
+        };
+        Err(StillRunning { cause, ..self.still_running() })
     }
 
     /// Waits for an end; closes the pool first if that is the end of its workers. Says what is left if the end does not
@@ -94,107 +78,57 @@ impl<W: Work> Engine<W> {
         what: Ended,
         deadline: Option<Instant>,
     ) -> Result<(), StillRunning> {
-        let may_block = is_over(deadline) || W::may_block();
-        let mut end = UntilEnd { engine: self, what, may_block, waiter: None };
-        if end.begin(&this_thread())? || look(|| end.has_ended().then_some(())).is_some() {
-            return end.end();
+        self.check_wait(what, is_over(deadline) || W::may_block())?;
+        let end = AwaitedEnd::of(self, what, Waiter::parked());
+        if end.waiter.wait(deadline, || None).is_none() {
+            return Err(self.still_running());
         }
-        while !end.has_ended() {
-            if !park_until(deadline, None) {
-                return end.give_up();
-            }
-        }
-        end.end()
+        end.join_left();
+        Ok(())
     }
 
     /// As [`Engine::wait_until`], for a future. The pool is closed when it is first polled.
-    pub(crate) fn until(self: &Arc<Self>, what: Ended) -> UntilEnd<'_, W> {
-        UntilEnd { engine: self, what, may_block: true, waiter: None }
-    }
-
-    /// An error if the calling thread would wait for itself: for a task that it runs, or, as a thread of the
-    /// pool, for its own end.
-    pub(crate) fn check_outside(&self, what: Ended) -> Result<(), StillRunning> {
-        let is_worker = || what == Ended::Workers && self.threads.is_one();
-        if !self.is_inside() && !is_worker() {
-            return Ok(());
-        }
-        Err(StillRunning { cause: Cause::FromInside, ..self.lock().still_running() })
-    }
-}
-
-/// A future that is ready when an end has come. Dropped, it waits no longer.
-pub(crate) struct UntilEnd<'a, W: Work> {
-    engine: &'a Arc<Engine<W>>,
-    what: Ended,
-    may_block: bool,
-    waiter: Option<Arc<Waiter>>,
-}
-
-impl<W: Work> UntilEnd<'_, W> {
-    /// Joins those who wait, unless there is nothing to wait for: then true. If they wait for the end of the workers,
-    /// the pool is closed in the same step: if another thread opened it again in between, the end would have come and
-    /// gone unseen.
-    fn begin(&mut self, waker: &Waker) -> Result<bool, StillRunning> {
-        self.engine.check_outside(self.what)?;
-        let waiter = Waiter::future(waker);
-        let mut scheduler = self.engine.lock();
-        scheduler.check_block(self.what, self.may_block)?;
-        if self.what == Ended::Tasks && scheduler.is_over() {
-            return Ok(true);
-        }
-        scheduler.await_end(self.what, &waiter);
-        if self.what == Ended::Workers {
-            self.engine.close_scheduler(scheduler, Phase::Closed);
-        }
-        let has_ended = waiter.verdict().is_some();
-        self.waiter = Some(waiter);
-        Ok(has_ended)
-    }
-
-    fn has_ended(&self) -> bool {
-        self.waiter.as_ref().is_some_and(|waiter| waiter.verdict().is_some())
-    }
-
-    /// The time is over. Says what is left, unless the end has come after all.
-    fn give_up(&self) -> Result<(), StillRunning> {
-        let scheduler = self.engine.lock();
-        if self.has_ended() {
-            drop(scheduler);
-            return self.end();
-        }
-        Err(scheduler.still_running())
-    }
-
-    /// The end has come: what is left of it is done.
-    fn end(&self) -> Result<(), StillRunning> {
-        if self.what == Ended::Workers {
-            self.engine.threads.join_left();
-        }
+    pub(crate) async fn until(self: &Arc<Self>, what: Ended) -> Result<(), StillRunning> {
+        self.check_wait(what, true)?;
+        let end = AwaitedEnd::of(self, what, Waiter::future(&waker().await));
+        poll_fn(|context| end.waiter.poll(context)).await;
+        end.join_left();
         Ok(())
     }
 }
 
-impl<W: Work> Future for UntilEnd<'_, W> {
-    type Output = Result<(), StillRunning>;
+/// An end that a thread or a future waits for. Dropped, it is not waited for any longer.
+struct AwaitedEnd<'a, W: Work> {
+    engine: &'a Arc<Engine<W>>,
+    what: Ended,
+    waiter: Arc<Waiter>,
+}
 
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let has_ended = match &self.waiter {
-            Some(waiter) => {
-                waiter.set_waker(context.waker());
-                waiter.verdict().is_some()
+impl<'a, W: Work> AwaitedEnd<'a, W> {
+    /// If it is the end of the workers, the pool is closed in the same step: if another thread opened it again in
+    /// between, the end would have come and gone unseen.
+    fn of(engine: &'a Arc<Engine<W>>, what: Ended, waiter: Arc<Waiter>) -> Self {
+        engine.decide(|scheduler, actions| {
+            scheduler.await_end(what, &waiter);
+            match what {
+                Ended::Tasks => scheduler.tell_ends(actions),
+                Ended::Workers => scheduler.close(Phase::Closed, actions),
             }
-            None => self.begin(context.waker())?,
-        };
-        if has_ended { Poll::Ready(self.end()) } else { Poll::Pending }
+            actions.spare(&waiter);
+        });
+        AwaitedEnd { engine, what, waiter }
+    }
+
+    fn join_left(&self) {
+        if self.what == Ended::Workers {
+            self.engine.threads.join_left();
+        }
     }
 }
 
-impl<W: Work> Drop for UntilEnd<'_, W> {
+impl<W: Work> Drop for AwaitedEnd<'_, W> {
     fn drop(&mut self) {
-        if let Some(waiter) = self.waiter.take() {
-            self.engine.lock().no_longer_await(self.what, &waiter);
-        }
+        self.engine.lock().no_longer_await(self.what, &self.waiter);
     }
 }
 
@@ -213,7 +147,7 @@ mod tests {
                 scheduler.await_end(what, waiter);
             }
             scheduler.no_longer_await(what, &one);
-            let left = scheduler.those_awaiting(what);
+            let left = &scheduler.awaiting_ends[what as usize];
             assert!(left.len() == 1 && left.first().is_some_and(|left| Arc::ptr_eq(left, &two)));
         }
     }

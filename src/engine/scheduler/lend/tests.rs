@@ -1,9 +1,9 @@
 //! What is lent, and to whom.
 
 use super::*;
-use crate::engine::queue::Queue;
 use crate::engine::queue::fast_path::FastPath;
 use crate::engine::scheduler::core::Limits;
+use crate::engine::sync::Arc as Shared;
 
 /// A queued task that another one waits for.
 struct Task;
@@ -22,11 +22,8 @@ impl Queued<u32> for Task {
 
 /// A scheduler with a capacity of one, whose worker runs a task from the fast path. Another task is queued.
 fn scheduler() -> Scheduler<u32> {
-    let (minimum, queue, lookers, cores, keep_alive) = (0, 8, 1, 2, None);
-    let (worker_kind, growth) = (WorkerKind::Threads, None);
-    let limits =
-        Limits { capacity: 1, minimum, queue, lookers, cores, keep_alive, growth, worker_kind };
-    let mut scheduler = Scheduler::new(Queue::new(Arc::new(FastPath::new())), limits, usize::MAX);
+    let limits = Limits { capacity: 1, queue: 8, ..Limits::default() };
+    let mut scheduler = Scheduler::new(Shared::new(FastPath::new()), limits, WorkerKind::Threads);
     scheduler.worker_table.add(WorkerState::Engaged);
     (1..=2).for_each(|job| scheduler.queue.push(job));
     assert!(scheduler.queue.open().is_some());

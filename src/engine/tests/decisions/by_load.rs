@@ -115,7 +115,7 @@ fn a_step_ends_at_the_capacity() {
 fn no_worker_is_started_while_another_is_idle() {
     let mut trial = Trial::by_load(5, 0);
     let me = trial.scheduler.worker_table.add(WorkerState::Called);
-    trial.scheduler.worker_table.introduce(me, this_thread());
+    trial.scheduler.worker_table.worker(me).waker = Some(this_thread());
     trial.scheduler.worker_table.push_idle(me);
     (0..9).for_each(|job| trial.scheduler.queue.push(job));
     let mut actions = Actions::default();

@@ -8,7 +8,7 @@ use crate::engine::wait::this_thread;
 /// How many workers are called for all that is in the queue.
 fn call_all(trial: &mut Trial) -> usize {
     let mut actions = Actions::default();
-    trial.scheduler.call_all_needed(&mut actions);
+    trial.scheduler.call_for_help(&mut actions);
     actions.call.len() + actions.start.len()
 }
 
@@ -16,7 +16,7 @@ fn call_all(trial: &mut Trial) -> usize {
 fn with_idle(capacity: usize) -> Trial {
     let mut trial = Trial::new(capacity, 0);
     let me = trial.scheduler.worker_table.add(WorkerState::Called);
-    trial.scheduler.worker_table.introduce(me, this_thread());
+    trial.scheduler.worker_table.worker(me).waker = Some(this_thread());
     trial.scheduler.worker_table.push_idle(me);
     trial
 }
@@ -24,7 +24,7 @@ fn with_idle(capacity: usize) -> Trial {
 /// A scheduler of two drivers that may drive one task. One of them is idle, the other has this state.
 fn drivers(other: WorkerState) -> Trial {
     let mut trial = with_idle(1);
-    trial.scheduler.limits.worker_kind = WorkerKind::Drivers(2);
+    trial.scheduler.worker_kind = WorkerKind::Drivers(2);
     trial.scheduler.worker_table.add(other);
     trial
 }

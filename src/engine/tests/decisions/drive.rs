@@ -13,10 +13,10 @@ use crate::engine::wait::{Verdict, Waiter, this_thread};
 /// A scheduler of drivers, as many as there may be.
 fn drivers(count: usize, capacity: usize) -> Trial {
     let mut trial = Trial::new(capacity, 0);
-    trial.scheduler.limits.worker_kind = WorkerKind::Drivers(count);
+    trial.scheduler.worker_kind = WorkerKind::Drivers(count);
     for _ in 0..count {
         let me = trial.scheduler.worker_table.add(WorkerState::Called);
-        trial.scheduler.worker_table.introduce(me, this_thread());
+        trial.scheduler.worker_table.worker(me).waker = Some(this_thread());
     }
     trial
 }
@@ -77,13 +77,14 @@ fn what_stands_in_the_line_is_lost_with_the_last_driver() {
     let lost = |count, worker_kind, phase| {
         let mut trial = drivers(count, 2);
         trial.scheduler.queue.push(7);
-        (trial.scheduler.limits.worker_kind, trial.scheduler.phase) = (worker_kind, phase);
-        trial.scheduler.lose(0, &mut Actions::default())
+        (trial.scheduler.worker_kind, trial.scheduler.phase) = (worker_kind, phase);
+        trial.scheduler.lose(0, &mut Actions::default());
+        trial.scheduler.is_abandoned()
     };
-    assert_eq!(lost(1, WorkerKind::Drivers(1), Phase::RuntimeGone), [7]);
-    assert!(lost(2, WorkerKind::Drivers(2), Phase::RuntimeGone).is_empty(), "another one takes it");
-    assert!(lost(1, WorkerKind::Drivers(1), Phase::Open).is_empty(), "another one may be started");
-    assert!(lost(1, WorkerKind::Threads, Phase::Closed).is_empty(), "threads are not lost");
+    assert!(lost(1, WorkerKind::Drivers(1), Phase::RuntimeGone));
+    assert!(!lost(2, WorkerKind::Drivers(2), Phase::RuntimeGone), "another one takes it");
+    assert!(!lost(1, WorkerKind::Drivers(1), Phase::Open), "another one may be started");
+    assert!(!lost(1, WorkerKind::Threads, Phase::Closed), "threads are not lost");
 }
 
 #[test]

@@ -51,8 +51,10 @@ fn a_thread_that_is_about_to_rest_takes_any_place_there_is() {
         }
         trial.scheduler.queue.pop();
         trial.scheduler.queue.fast_path.end_locked();
-        let told = trial.scheduler.rest_at_gate(&waiter, &mut Actions::default());
-        assert_eq!((told, waiter.verdict()), (wait_mode, Some(Verdict::Granted)));
+        let mut actions = Actions::default();
+        let told = trial.scheduler.rest_at_gate(&waiter, &mut actions);
+        assert_eq!((told, waiter.verdict()), (WaitMode::Looking, Some(Verdict::Granted)));
+        assert!(actions.wake.is_empty(), "it does not rest");
         assert!(!trial.scheduler.needs_attention());
     }
 }
@@ -83,7 +85,7 @@ fn a_submitter_whose_time_is_over_takes_a_place_that_was_left_to_gather() {
     trial.scheduler.serve_waiters(&mut Actions::default());
     assert_eq!(waiter.verdict(), None, "one place is not enough");
     let withdrawn = trial.scheduler.withdraw(&waiter, &mut Actions::default());
-    assert_eq!(withdrawn, Ok(Verdict::Granted));
+    assert_eq!(withdrawn, Ok(()));
 }
 
 #[test]
@@ -97,7 +99,7 @@ fn workers_hurry_while_a_submitter_waits() {
     assert!(trial.fast_path.hurry(), "for a place");
     assert!(trial.scheduler.withdraw(&waiter, &mut Actions::default()).is_err());
     assert!(!trial.fast_path.hurry());
-    trial.scheduler.idlers.push(waiter);
+    trial.scheduler.awaiting_ends[0].push(waiter);
     trial.scheduler.heed_waiters();
     assert!(trial.fast_path.hurry(), "for the end of all tasks");
 }
@@ -107,7 +109,7 @@ fn a_pool_has_ended_when_it_is_closed_and_empty_and_has_no_worker() {
     let told = |closed, workers: usize, tasks: u32| {
         let mut trial = Trial::new(1, 0);
         let waiter = Waiter::thread();
-        trial.scheduler.drainers.push(Arc::clone(&waiter));
+        trial.scheduler.awaiting_ends[1].push(Arc::clone(&waiter));
         trial.scheduler.phase = if closed { Phase::Closed } else { Phase::Open };
         (0..workers).for_each(|_| _ = trial.scheduler.worker_table.add(WorkerState::Idle));
         (0..tasks).for_each(|job| trial.scheduler.queue.push(job));

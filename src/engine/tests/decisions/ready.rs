@@ -60,7 +60,7 @@ fn while_a_worker_makes_its_state_an_idle_one_is_called_and_none_is_started() {
 
     let mut trial = Trial::new(3, 0);
     let (idle, me) = (trial.called(), trial.called());
-    trial.scheduler.worker_table.introduce(idle, this_thread());
+    trial.scheduler.worker_table.worker(idle).waker = Some(this_thread());
     trial.scheduler.worker_table.push_idle(idle);
     trial.scheduler.queue.push(1);
     let (_, actions) = trial.ask_lacking(me, Lack::State);
@@ -72,7 +72,7 @@ fn a_worker_that_declined_is_called_after_the_others() {
     let mut trial = Trial::new(2, 0);
     let (well, sick) = (trial.called(), trial.called());
     for me in [well, sick] {
-        trial.scheduler.worker_table.introduce(me, this_thread());
+        trial.scheduler.worker_table.worker(me).waker = Some(this_thread());
     }
     trial.scheduler.worker_table.push_idle(well);
     let (next, _) = trial.ask_lacking(sick, PAUSE);
