@@ -13,13 +13,13 @@ use std::future::Future;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 
 use self::puller::{InThePool, Own, Puller};
 use super::futures::{Futures, Job};
 use super::ramp_up::RampUp;
 use super::source::PollItems;
-use crate::engine::{Cell, CloseListener, CloseSubscription, Drives, Engine, replace_waits};
+use crate::engine::{Cell, CloseSubscription, Drives, Engine, contain, replace_waits};
 use crate::error::{JoinError, Refused, TaskPanic};
 
 /// Where results go.
@@ -114,7 +114,7 @@ where
             stop: AtomicBool::new(false),
             end: Mutex::default(),
             origin,
-            _closing: engine.listen_for_close(this.clone()),
+            _closing: engine.listen_for_close(Arc::new(Closing(this.clone())).into()),
         })
     }
 
@@ -269,18 +269,25 @@ where
     }
 }
 
-impl<S, F, K> CloseListener for Pull<S, F, K>
+/// Is woken when the pool of a pull is closed.
+struct Closing<S, F, K>(Weak<Pull<S, F, K>>);
+
+impl<S, F, K> Wake for Closing<S, F, K>
 where
     S: PollItems,
-    F: Send + Sync,
+    F: Send + Sync + 'static,
     K: Sink,
 {
     /// Wakes the puller that waits, which finds the pool closed. The order of steps is why none is missed:
     /// the pool is shut before this takes the lock, and a puller looks whether it is and leaves its waker
     /// under that lock.
-    fn pool_closed(&self) {
-        let waker = lock(&self.items).waiter.as_ref().map(|(_, waker)| waker.clone());
-        waker.into_iter().for_each(Waker::wake);
+    fn wake(self: Arc<Self>) {
+        contain(|| {
+            // The pull may be dropped here, with a user's source and function.
+            let Some(pull) = self.0.upgrade() else { return };
+            let waker = lock(&pull.items).waiter.as_ref().map(|(_, waker)| waker.clone());
+            waker.into_iter().for_each(Waker::wake);
+        });
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a decision asks for, done after the lock is free.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::task::Waker;
 
 use crate::engine::wait::Waiter;
@@ -9,13 +9,12 @@ use crate::engine::wait::Waiter;
 #[derive(Default)]
 #[must_use]
 pub(crate) struct Actions {
-    /// Idle workers to wake.
+    /// Idle workers to wake, and those who wait for the pool to be closed.
     pub(crate) call: Wakers,
     /// Places of the worker table for which workers are to be started.
     pub(crate) start: Vec<usize>,
     /// Waiters that have a verdict and must be woken.
     pub(crate) wake: Vec<Arc<Waiter>>,
-    pub(crate) tell_closed: Vec<Weak<dyn CloseListener>>,
     /// Dropped.
     pub(crate) release: Vec<Arc<dyn Release>>,
 }
@@ -58,11 +57,6 @@ impl Extend<Waker> for Wakers {
         }
         self.others.extend(wakers);
     }
-}
-
-/// Is told when a pool is closed, after the lock is free.
-pub(crate) trait CloseListener: Send + Sync {
-    fn pool_closed(&self);
 }
 
 /// What may be dropped only while no lock is held: that may call user code.

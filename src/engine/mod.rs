@@ -25,7 +25,7 @@ pub(crate) mod tests;
 
 use std::io;
 use std::panic::Location;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ use self::thread_list::ThreadList;
 use crate::error::Refused;
 use crate::on_cancel::Cancels;
 
-pub(crate) use self::actions::{CloseListener, Release};
+pub(crate) use self::actions::Release;
 pub(crate) use self::contain::contain;
 pub(crate) use self::context::{depth, has_thread, is_cancelled, resume_on_thread, with_current};
 pub(crate) use self::queue::fast_path::MOST_BUSY as MAX_WORKERS;
@@ -232,9 +232,6 @@ impl<W: Work> Engine<W> {
         // A waker is a user's code, and one that panics must not keep the others asleep.
         actions.wake.iter().for_each(|waiter| contain(|| waiter.wake()));
         actions.call.iter().for_each(Waker::wake_by_ref);
-        if !actions.tell_closed.is_empty() {
-            tell_closed(&actions.tell_closed);
-        }
         actions.release.into_iter().for_each(|held| contain(|| drop(held)));
         for index in actions.start {
             // If there are other workers, the pool is only slower.
@@ -296,16 +293,5 @@ impl<W: Work> Engine<W> {
 
     pub(crate) fn hooks(&self) -> &Hooks {
         &self.settings.hooks
-    }
-}
-
-#[cold]
-fn tell_closed(listeners: &[Weak<dyn CloseListener>]) {
-    for listener in listeners.iter().filter_map(Weak::upgrade) {
-        // The listener may be dropped here, with a user's source and function.
-        contain(|| {
-            listener.pool_closed();
-            drop(listener);
-        });
     }
 }

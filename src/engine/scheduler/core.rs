@@ -3,12 +3,11 @@
 //! Decide inside, act outside: what a decision asks for (wake this thread, start a worker) is
 //! returned as [`Actions`] and carried out after the lock is free.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
 pub(crate) use crate::engine::actions::Actions;
-use crate::engine::actions::CloseListener;
 use crate::engine::queue::fast_path::FastPath;
 use crate::engine::queue::{ClaimedBlock, Queue};
 use crate::engine::scheduler::accounting::{Accounting, End};
@@ -42,8 +41,8 @@ pub(crate) struct Scheduler<J> {
     pub(crate) lending: Lending<J>,
     /// Those who wait for each [`Ended`](super::ends::Ended).
     pub(crate) awaiting_ends: [WaitList<Arc<Waiter>>; 2],
-    /// Told when the pool is closed.
-    pub(crate) close_listeners: WaitList<Weak<dyn CloseListener>>,
+    /// Woken each time that the pool is closed.
+    pub(crate) close_listeners: WaitList<Waker>,
     /// Whether workers spin before they go idle.
     pub(crate) spin: Spin,
     /// How many tasks had been taken when the monitor worker looked last.

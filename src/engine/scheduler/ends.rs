@@ -4,10 +4,8 @@ mod waiting;
 
 use std::sync::Arc;
 #[cfg(feature = "tokio")]
-use std::sync::Weak;
+use std::task::Waker;
 
-#[cfg(feature = "tokio")]
-use crate::engine::actions::CloseListener;
 use crate::engine::contain::contain;
 use crate::engine::scheduler::core::{Actions, Limits, Phase, Scheduler, WorkerKind};
 use crate::engine::scheduler::worker_table::WorkerState;
@@ -28,7 +26,7 @@ impl<J> Scheduler<J> {
         self.show_limits();
         self.gate.shut();
         self.dismiss_waiters(actions);
-        actions.tell_closed.extend(self.close_listeners.iter().cloned());
+        actions.call.extend(self.close_listeners.iter().cloned());
         actions.call.extend(std::iter::from_fn(|| self.worker_table.call_to_go()));
         self.serve_waiters(actions);
     }
@@ -118,12 +116,10 @@ impl<W: Work> Engine<W> {
         self.decide(|scheduler, actions| scheduler.close(phase, actions));
     }
 
-    /// Has `listener` told each time that the pool is closed, until the subscription is dropped.
+    /// Has `listener`, which calls nothing of a user's that may panic, woken each time that the pool is closed, until
+    /// the subscription is dropped.
     #[cfg(feature = "tokio")]
-    pub(crate) fn listen_for_close(
-        self: &Arc<Self>,
-        listener: Weak<dyn CloseListener>,
-    ) -> CloseSubscription<W> {
+    pub(crate) fn listen_for_close(self: &Arc<Self>, listener: Waker) -> CloseSubscription<W> {
         let key = self.lock().close_listeners.push(listener);
         CloseSubscription { engine: Arc::clone(self), key }
     }
@@ -241,7 +237,7 @@ mod tests {
         let mut scheduler = scheduler(6);
         for _ in 0..4 {
             let me = scheduler.worker_table.add(WorkerState::Called);
-            scheduler.worker_table.worker(me).waker = Some(std::task::Waker::noop().clone());
+            scheduler.worker_table.worker(me).waker = Some(crate::engine::wait::this_thread());
             scheduler.worker_table.push_idle(me);
         }
         scheduler.worker_table.add(WorkerState::Engaged);
