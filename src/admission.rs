@@ -1,6 +1,7 @@
 //! Admission: the verbs that wait for a place and hold it, the same on every pool and on the shards of a `Multi`.
 
-mod calls; // of a pool's function, as futures
+mod call; // calls of a pool's function, by the plain verbs
+mod calls; // .. and as futures, on every pool
 mod spawn; // spawning on pools of threads, as a future
 mod threads; // places, for callers that block
 #[cfg(feature = "tokio")]

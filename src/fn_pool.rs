@@ -11,13 +11,11 @@ use std::fmt;
 use std::ops::Deref;
 use std::panic::Location;
 use std::sync::Arc;
-use std::time::Duration;
 
-use self::calls::Spawned;
 use crate::builder::{Builder, Started};
-use crate::control::{Control, deadline};
+use crate::control::Control;
 use crate::engine::{Engine, Patience, TaskState};
-use crate::error::{CallError, Refused, SubmitError};
+use crate::error::SubmitError;
 use crate::handle::JoinHandle;
 
 pub(crate) use self::calls::{Calls, ResultHook};
@@ -224,7 +222,7 @@ impl<T: Send + 'static, R: Send + 'static> FnPool<T, R> {
     /// ```
     #[track_caller]
     pub fn spawn(&self, argument: T) -> Result<JoinHandle<R>, SubmitError<T>> {
-        self.spawn_with(argument, self.patience()).map(|task_state| JoinHandle::new(task_state))
+        self.spawn_with(argument, self.patience())
     }
 
     /// As [`spawn`](FnPool::spawn), but never waits and never runs the function here.
@@ -246,7 +244,7 @@ impl<T: Send + 'static, R: Send + 'static> FnPool<T, R> {
     /// ```
     #[track_caller]
     pub fn try_spawn(&self, argument: T) -> Result<JoinHandle<R>, SubmitError<T>> {
-        self.spawn_with(argument, Patience::None).map(|task_state| JoinHandle::new(task_state))
+        self.spawn_with(argument, Patience::None)
     }
 
     #[track_caller]
@@ -254,79 +252,10 @@ impl<T: Send + 'static, R: Send + 'static> FnPool<T, R> {
         &self,
         argument: T,
         patience: Patience,
-    ) -> Result<Arc<Spawned<T, R>>, SubmitError<T>> {
+    ) -> Result<JoinHandle<R>, SubmitError<T>> {
         let (task_state, job) = TaskState::new(self.engine(), argument, Location::caller());
-        task_state.entered(self.engine().submit_or_run(job, patience))
-    }
-
-    /// Runs the function with this argument and waits for its result, after it has waited for a place
-    /// as [`submit`](FnPool::submit) does. A task that calls its own pool runs the function itself if the
-    /// call has not started.
-    ///
-    /// # Errors
-    ///
-    /// [`CallError`]: the call was refused (the argument comes back), cancelled, or panicked.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use formic::{CallError, FnPool};
-    ///
-    /// let halves = FnPool::new(2, |n: u32| {
-    ///     assert!(n % 2 == 0, "{n} is odd");
-    ///     n / 2
-    /// });
-    /// assert_eq!(halves.call(8)?, 4);
-    /// assert!(matches!(halves.call(7), Err(CallError::Panicked(_))));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[track_caller]
-    #[doc(alias = "Process")]
-    pub fn call(&self, argument: T) -> Result<R, CallError<T>> {
-        let handle = self.spawn(argument).map_err(CallError::Refused)?;
-        Ok(handle.join()?)
-    }
-
-    /// As [`call`](FnPool::call), for up to `time`, the wait for a place included; it waits for one
-    /// whatever [`Builder::when_full`] says. When the time is
-    /// over and the call has not started, it is taken back. A call that runs is asked to stop, which
-    /// it can hear by [`formic::is_cancelled`](crate::is_cancelled) and by [`formic::on_cancel`](fn@crate::on_cancel), whose
-    /// function is called here; its worker serves on.
-    ///
-    /// # Errors
-    ///
-    /// As [`call`](FnPool::call). When the time is over, the argument comes back: as
-    /// [`CallError::Refused`] with [`Refused::TimedOut`] if there was no place for it, and with
-    /// [`Refused::Expired`] if it was accepted and had not started. [`CallError::TimedOut`] says that
-    /// the call runs.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use formic::{CallError, FnPool};
-    /// use std::time::Duration;
-    ///
-    /// let pool = FnPool::new(1, |()| {
-    ///     while !formic::is_cancelled() {
-    ///         std::thread::yield_now();
-    ///     }
-    /// });
-    /// let error = pool.call_timeout((), Duration::from_millis(10)).unwrap_err();
-    /// assert!(matches!(error, CallError::TimedOut | CallError::Refused(_)));
-    /// ```
-    #[track_caller]
-    #[doc(alias = "ProcessTimed")]
-    pub fn call_timeout(&self, argument: T, time: Duration) -> Result<R, CallError<T>> {
-        let end = deadline(time);
-        let task_state =
-            self.spawn_with(argument, Patience::Until(end)).map_err(CallError::Refused)?;
-        if let Some(outcome) = JoinHandle::new(Arc::clone(&task_state) as _).wait(end) {
-            return Ok(outcome?);
-        }
-        match task_state.take_back() {
-            Some(argument) => Err(CallError::Refused(SubmitError::new(argument, Refused::Expired))),
-            None => Err(CallError::TimedOut),
-        }
+        let entered = self.engine().submit_or_run(job, patience);
+        Ok(JoinHandle::new(task_state.entered(entered)?))
     }
 }
 

@@ -206,8 +206,21 @@ where
     (task_state, handle)
 }
 
-fn back<T>(argument: T, refused: Refused) -> CallError<T> {
+pub(super) fn back<T>(argument: T, refused: Refused) -> CallError<T> {
     CallError::Refused(SubmitError::new(argument, refused))
+}
+
+/// The time of a call is over. One that has not started is taken back, and one that runs is asked to stop.
+pub(super) fn late<W, T, R>(task_state: &TaskState<W, T, R>) -> CallError<T>
+where
+    W: Unpack<T, R>,
+    T: Send + 'static,
+    R: Send + 'static,
+{
+    match task_state.take_back() {
+        Some(argument) => back(argument, Refused::Expired),
+        None => CallError::TimedOut,
+    }
 }
 
 #[cfg(feature = "tokio")]
@@ -237,9 +250,6 @@ where
     let (task_state, mut handle) = start(held, argument, origin);
     match before(sleep, &mut handle).await {
         Some(outcome) => Ok(outcome?),
-        None => match task_state.take_back() {
-            Some(argument) => Err(back(argument, Refused::Expired)),
-            None => Err(CallError::TimedOut),
-        },
+        None => Err(late(&task_state)),
     }
 }

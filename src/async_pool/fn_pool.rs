@@ -5,7 +5,6 @@ use std::future::Future;
 use std::ops::Deref;
 use std::panic::Location;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::runtime::Handle;
 
@@ -14,7 +13,7 @@ use super::calls::Calls;
 use crate::builder::{Builder, Started, WhenFull};
 use crate::control::Control;
 use crate::engine::{Engine, Patience, TaskState};
-use crate::error::{CallError, Refused, SubmitError};
+use crate::error::{Refused, SubmitError};
 use crate::fn_pool::Job;
 use crate::handle::JoinHandle;
 
@@ -233,68 +232,6 @@ impl<T: Send + 'static, R: Send + 'static> AsyncFnPool<T, R> {
     pub fn try_spawn(&self, argument: T) -> Result<JoinHandle<R>, SubmitError<T>> {
         let (task_state, job) = TaskState::new(self.engine(), argument, Location::caller());
         Ok(JoinHandle::new(task_state.entered(self.engine().submit(job, Patience::None))?))
-    }
-
-    /// Calls the function in the pool and waits for its result, after it has waited for a place as
-    /// [`submit`](AsyncFnPool::submit) does. Dropped meanwhile, the call is cancelled.
-    ///
-    /// # Errors
-    ///
-    /// [`CallError`]: refused, with the argument; cancelled; or the function panicked.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # #[tokio::main]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let double = formic::AsyncFnPool::new(2, |number: u32| async move { 2 * number });
-    /// assert_eq!(double.call(21).await?, 42);
-    /// # Ok(())
-    /// # }
-    /// ```
-    #[track_caller]
-    #[doc(alias = "Process")]
-    pub fn call(
-        &self,
-        argument: T,
-    ) -> impl Future<Output = Result<R, CallError<T>>> + Send + use<T, R> {
-        let spawned = self.spawn(argument);
-        async move {
-            let handle = spawned.await.map_err(CallError::Refused)?;
-            Ok(handle.cancel_on_drop().await?)
-        }
-    }
-
-    /// As [`call_within`](AsyncFnPool::call_within), under the name that limits a call on every pool of one function.
-    ///
-    /// # Errors
-    ///
-    /// As [`call_within`](AsyncFnPool::call_within): an argument whose call has not started comes back.
-    ///
-    /// # Panics
-    ///
-    /// As [`call_within`](AsyncFnPool::call_within).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// # #[tokio::main]
-    /// # async fn main() {
-    /// let pool = formic::AsyncFnPool::new(2, |time| tokio::time::sleep(time));
-    /// let error = pool.call_timeout(Duration::from_secs(60), Duration::from_millis(50)).await;
-    /// assert!(matches!(error, Err(formic::CallError::TimedOut)));
-    /// # }
-    /// ```
-    #[track_caller]
-    #[doc(alias = "ProcessTimed")]
-    pub fn call_timeout(
-        &self,
-        argument: T,
-        time: Duration,
-    ) -> impl Future<Output = Result<R, CallError<T>>> + Send + use<T, R> {
-        self.call_within(argument, time)
     }
 
     /// The runtime whose timers limit a call.

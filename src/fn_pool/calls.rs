@@ -13,9 +13,6 @@ use crate::engine::{
     Unpack, Work, contain, start_worker,
 };
 
-/// An argument with a handle to its result.
-pub(crate) type Spawned<T, R> = TaskState<Calls<T, R>, T, R>;
-
 /// What the workers of an [`FnPool`](crate::FnPool) do: they call its function.
 pub(crate) struct Calls<T, R> {
     pub(super) maker: Maker<T, R>,

@@ -99,8 +99,7 @@ impl<T: Send + 'static, R: Send + 'static> Take<Spawn, T> for FnPool<T, R> {
     type Receipt = JoinHandle<R>;
 
     fn take(&self, job: T, if_full: IfFull) -> Result<JoinHandle<R>, SubmitError<T>> {
-        let task_state = self.spawn_with(job, if_full.patience(|| self.patience()))?;
-        Ok(JoinHandle::new(task_state))
+        self.spawn_with(job, if_full.patience(|| self.patience()))
     }
 }
 

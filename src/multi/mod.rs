@@ -1,7 +1,6 @@
 //! `Multi`: several pools, used as one.
 
 mod balance; // which shard a task goes to
-mod call; // calls of the function of the shards
 mod ends; // figures, size and ends of all shards together
 mod figures; // .. one by one
 mod give; // .. and how it gets there, or to another one
