@@ -15,13 +15,13 @@ use crate::on_cancel::{Cancels, Epoch, Owner, Stoppable};
 #[cfg(not(loom))]
 thread_local! {
     /// Of the innermost task. It has no destructor, so to read and to write it costs nothing.
-    static MARK: Cell<Mark> = const { Cell::new(Mark::NEW) };
+    static MARK: Mark = const { Mark::new() };
     static CONTEXT: RefCell<Context> = const { RefCell::new(Context { task: None, frames: Vec::new() }) };
 }
 
 #[cfg(loom)]
 loom::thread_local! {
-    static MARK: Cell<Mark> = Cell::new(Mark::NEW);
+    static MARK: Mark = Mark::new();
     static CONTEXT: RefCell<Context> = RefCell::new(Context { task: None, frames: Vec::new() });
 }
 
@@ -38,27 +38,36 @@ pub(crate) trait Lender: Release + Stoppable {
 }
 
 /// What changes with each task, or with each poll.
-#[derive(Clone, Copy)]
 struct Mark {
     /// When the task started.
-    epoch: Epoch,
+    epoch: Cell<Epoch>,
     /// Whose functions are its, if it has no handle.
-    owner: Owner,
+    owner: Cell<Owner>,
     /// It has polled a handle.
-    polled: bool,
+    polled: Cell<bool>,
     /// Polls are known to be short.
     #[cfg(any(feature = "tokio", test))]
-    short: bool,
+    short: Cell<bool>,
 }
 
 impl Mark {
-    const NEW: Mark = Mark {
-        epoch: 0,
-        owner: Owner::Unplaced,
-        polled: false,
+    const fn new() -> Self {
+        Mark {
+            epoch: Cell::new(0),
+            owner: Cell::new(Owner::Unplaced),
+            polled: Cell::new(false),
+            #[cfg(any(feature = "tokio", test))]
+            short: Cell::new(false),
+        }
+    }
+
+    fn swap(&self, other: &Mark) {
+        self.epoch.swap(&other.epoch);
+        self.owner.swap(&other.owner);
+        self.polled.swap(&other.polled);
         #[cfg(any(feature = "tokio", test))]
-        short: false,
-    };
+        self.short.swap(&other.short);
+    }
 }
 
 struct Context {
@@ -77,16 +86,6 @@ struct Frame {
     waits: Option<Arc<Waits>>,
 }
 
-#[inline]
-fn mark<R>(change: impl FnOnce(&mut Mark) -> R) -> R {
-    MARK.with(|kept| {
-        let mut mark = kept.get();
-        let changed = change(&mut mark);
-        kept.set(mark);
-        changed
-    })
-}
-
 /// `look` calls nothing of a user's. None if what is kept is gone.
 fn with_context<R>(look: impl FnOnce(&mut Context) -> R) -> Option<R> {
     CONTEXT.try_with(|context| look(&mut context.borrow_mut())).ok()
@@ -103,7 +102,9 @@ pub(crate) fn enter(pool: Arc<dyn Lender>, has_thread: bool) -> Inside {
         context.frames.push(Frame { pool, has_thread, waits: None });
         context.task.take()
     });
-    Inside { mark: MARK.with(|mark| mark.replace(Mark::NEW)), task: task.flatten() }
+    let mark = Mark::new();
+    MARK.with(|kept| kept.swap(&mark));
+    Inside { mark, task: task.flatten() }
 }
 
 /// See [`enter`]. It keeps what is said of the task outside.
@@ -115,7 +116,7 @@ pub(crate) struct Inside {
 
 impl Drop for Inside {
     fn drop(&mut self) {
-        MARK.with(|mark| mark.set(self.mark));
+        MARK.with(|kept| kept.swap(&self.mark));
         let task = self.task.take();
         // What was inside is dropped after the borrow has ended.
         drop(with_context(|context| (replace(&mut context.task, task), context.frames.pop())));
@@ -147,7 +148,7 @@ pub(crate) fn is_cancelled() -> bool {
 pub(crate) fn with_current<R>(
     look: impl FnOnce(&Arc<Cancels>, Option<&Arc<dyn Stoppable>>, Owner, Epoch) -> R,
 ) -> Option<R> {
-    let Mark { owner, epoch, .. } = MARK.with(Cell::get);
+    let (owner, epoch) = MARK.with(|mark| (mark.owner.get(), mark.epoch.get()));
     let looked = with_context(|context| match &context.task {
         Some(task) => Some(look(task.cancels(), Some(task), Owner::task(Arc::as_ptr(task)), epoch)),
         None => Some(look(context.frames.last()?.pool.cancels(), None, owner, epoch)),
@@ -184,13 +185,13 @@ pub(crate) fn is_innermost<T>(engine: *const T) -> bool {
 /// When the task started that the calling thread runs.
 #[inline]
 pub(crate) fn epoch() -> Epoch {
-    MARK.with(Cell::get).epoch
+    MARK.with(|mark| mark.epoch.get())
 }
 
 /// Says when the next tasks of this thread started. Returns what was said before.
 #[inline]
 pub(crate) fn set_epoch(epoch: Epoch) -> Epoch {
-    mark(|mark| replace(&mut mark.epoch, epoch))
+    MARK.with(|mark| mark.epoch.replace(epoch))
 }
 
 /// What the task that the calling thread runs waits for.
@@ -199,7 +200,9 @@ pub(crate) fn current_waits() -> Option<Arc<Waits>> {
         let waits = frame.waits.get_or_insert_with(|| Waits::new(Arc::clone(&frame.pool)));
         Arc::clone(waits)
     });
-    mark(|mark| mark.polled |= waits.is_some());
+    if waits.is_some() {
+        MARK.with(|mark| mark.polled.set(true));
+    }
     waits
 }
 
@@ -208,15 +211,20 @@ pub(crate) fn current_waits() -> Option<Arc<Waits>> {
 #[inline]
 pub(crate) fn replace_waits(waits: Option<Arc<Waits>>) -> Option<Arc<Waits>> {
     let polls = waits.is_some();
-    if mark(|mark| replace(&mut mark.polled, polls)) || polls {
-        return with_innermost(|frame| replace(&mut frame.waits, waits)).flatten();
+    if MARK.with(|mark| mark.polled.replace(polls)) || polls {
+        return replace_in_frame(waits);
     }
     None
 }
 
+#[cold]
+fn replace_in_frame(waits: Option<Arc<Waits>>) -> Option<Arc<Waits>> {
+    with_innermost(|frame| replace(&mut frame.waits, waits)).flatten()
+}
+
 /// A task that has its thread for itself polls a handle, so it runs.
 pub(crate) fn resume_on_thread() {
-    if MARK.with(Cell::get).polled
+    if MARK.with(|mark| mark.polled.get())
         && let Some(waits) = with_innermost(|frame| frame.waits.clone()).flatten()
     {
         waits.resume();
@@ -227,24 +235,24 @@ pub(crate) fn resume_on_thread() {
 #[cfg(any(feature = "tokio", test))]
 #[inline]
 pub(crate) fn set_owner(owner: Owner) {
-    mark(|mark| mark.owner = owner);
+    MARK.with(|mark| mark.owner.set(owner));
 }
 
 /// Whose functions are those of the task that the calling thread runs, if it has no handle.
 #[cfg(any(feature = "tokio", test))]
 pub(crate) fn owner() -> Owner {
-    MARK.with(Cell::get).owner
+    MARK.with(|mark| mark.owner.get())
 }
 
 /// Says whether polls are short.
 #[cfg(any(feature = "tokio", test))]
 pub(crate) fn set_short(short: bool) {
-    mark(|mark| mark.short = short);
+    MARK.with(|mark| mark.short.set(short));
 }
 
 /// Whether polls are known to be short where the calling thread polls, so that one may do more at a time.
 #[cfg(feature = "tokio")]
 #[inline]
 pub(crate) fn polls_are_short() -> bool {
-    MARK.with(Cell::get).short
+    MARK.with(|mark| mark.short.get())
 }

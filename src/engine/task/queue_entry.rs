@@ -23,6 +23,7 @@ impl<T: QueuedTask + ?Sized> QueueEntry<T> {
     }
 
     /// Calls `begin` with the task state, and whether the task was claimed: it takes the task, if that is still there.
+    #[inline]
     pub(crate) fn begin<R>(mut self, begin: impl FnOnce(&Arc<T>, bool) -> R) -> R {
         // From here on there is nothing to be cancelled. After the outcome shows the task state is touched
         // no more than must be: another thread has it on its core then.
