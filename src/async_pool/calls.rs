@@ -8,8 +8,8 @@ use super::host::Host;
 use super::may_block::may_block;
 use super::runtime::MOST_TASKS;
 use crate::engine::{
-    Begin, Cell, Driven as _, Drives, End, Engine, Executor, FreeList, NoStart, QueueEntry,
-    Runnable, TaskState, Unpack, Watched, Work, WorkerKind,
+    Cell, Driven as _, Drives, End, Engine, Executor, FreeList, NoStart, QueueEntry, Runnable,
+    TaskState, Unpack, Watched, Work, WorkerKind,
 };
 use crate::error::{JoinError, TaskPanic};
 use crate::fn_pool::Job;
@@ -95,10 +95,6 @@ impl<T: Send + 'static, R: Send + 'static> Work for Calls<T, R> {
     fn wake_running(&self) {
         self.executor.wake_all();
     }
-
-    fn origin(job: &Self::Job) -> Option<Origin> {
-        job.origin()
-    }
 }
 
 impl<T: Send + 'static, R: Send + 'static> Drives for Calls<T, R> {
@@ -106,16 +102,23 @@ impl<T: Send + 'static, R: Send + 'static> Drives for Calls<T, R> {
         &self.executor
     }
 
-    fn begin(engine: &Arc<Engine<Self>>, run_queue: usize, job: Self::Job) -> Begin {
+    fn begin(
+        engine: &Arc<Engine<Self>>,
+        run_queue: usize,
+        job: Self::Job,
+    ) -> Result<Arc<dyn Runnable>, End> {
+        let work = engine.work();
         match job {
             Job::Bare(argument, origin) => {
-                Begin::Cell((engine.work().make)(run_queue, argument, None, origin))
+                let mut made = None;
+                let end = engine.hooks().run(engine.name(), Some(origin), || {
+                    made = Some((work.make)(run_queue, argument, None, origin));
+                    End::Counted
+                });
+                made.ok_or(end)
             }
             Job::Spawned(queue_entry) => {
-                let work = engine.work();
-                queue_entry
-                    .begin(|task_state, claimed| work.begin(task_state, claimed, run_queue))
-                    .map_or_else(Begin::Ended, Begin::Cell)
+                queue_entry.begin(|task_state, claimed| work.begin(task_state, claimed, run_queue))
             }
         }
     }

@@ -1,5 +1,6 @@
 //! The work of an `AsyncPool`: futures of any type, each in a cell of its own.
 
+use std::any::Any;
 use std::future::Future;
 use std::panic::Location;
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use super::host::Host;
 use super::may_block::may_block;
 use super::runtime::MOST_TASKS;
 use crate::engine::{
-    Begin, Cell, Drives, Engine, Executor, NoStart, QueueEntry, QueuedTask, Runnable, TaskState,
+    Cell, Drives, End, Engine, Executor, NoStart, QueueEntry, QueuedTask, Runnable, TaskState,
     Unpack, Watched, Work, WorkerKind,
 };
 use crate::error::{Refused, SubmitError};
@@ -29,7 +30,7 @@ pub(crate) enum Job {
 /// The task state of a future of whatever type.
 pub(crate) trait SpawnedTask: QueuedTask + Send + Sync {
     /// Takes the task, if it is still there.
-    fn begin(self: Arc<Self>, claimed: bool) -> Begin;
+    fn begin(self: Arc<Self>, claimed: bool) -> Result<Arc<dyn Runnable>, End>;
 }
 
 /// A future in its cell: what is packed in a task state.
@@ -95,7 +96,7 @@ impl Job {
         F: Future<Output = ()> + Send + 'static,
     {
         if let Job::Bare(cell) = self
-            && let Ok(cell) = cell.into_any().downcast::<Cell<Watched<F>>>()
+            && let Ok(cell) = (cell as Arc<dyn Any + Send + Sync>).downcast::<Cell<Watched<F>>>()
         {
             return unpack(&cell);
         }
@@ -123,14 +124,10 @@ where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
-    fn begin(self: Arc<Self>, claimed: bool) -> Begin {
-        match self.take_to_drive(claimed) {
-            Ok(mut cell) => {
-                Cell::change(&mut cell, |watched| watched.tell(self));
-                Begin::Cell(cell)
-            }
-            Err(end) => Begin::Ended(end),
-        }
+    fn begin(self: Arc<Self>, claimed: bool) -> Result<Arc<dyn Runnable>, End> {
+        let mut cell = self.take_to_drive(claimed)?;
+        Cell::change(&mut cell, |watched| watched.tell(self));
+        Ok(cell)
     }
 }
 
@@ -181,9 +178,9 @@ impl Drives for Futures {
         &self.executor
     }
 
-    fn begin(_: &Arc<Engine<Self>>, _: usize, job: Job) -> Begin {
+    fn begin(_: &Arc<Engine<Self>>, _: usize, job: Job) -> Result<Arc<dyn Runnable>, End> {
         match job {
-            Job::Bare(cell) => Begin::Cell(cell),
+            Job::Bare(cell) => Ok(cell),
             Job::Spawned(queue_entry) => {
                 queue_entry.begin(|task, claimed| Arc::clone(task).begin(claimed))
             }

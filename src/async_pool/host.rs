@@ -6,7 +6,6 @@
 //! stay apart, unless one of them is stuck.
 
 use std::future::Future;
-use std::io;
 use std::sync::Arc;
 
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -71,7 +70,11 @@ impl Host {
     ) -> Result<(), NoStart> {
         match self {
             Host::Runtime(runtime) => start_driver(engine, index, runtime),
-            Host::OwnThreads(_) => start_thread(engine, index, OwnRuntime::build()?),
+            Host::OwnThreads(_) => {
+                let runtime = Builder::new_current_thread().enable_all().build()?;
+                let handle = runtime.handle().clone();
+                start_thread(engine, index, OwnRuntime(Some(runtime)), &handle)
+            }
         }
     }
 
@@ -94,18 +97,9 @@ impl Host {
 }
 
 impl OwnRuntime {
-    fn build() -> io::Result<Self> {
-        let runtime = Builder::new_current_thread().enable_all().build()?;
-        Ok(OwnRuntime(Some(runtime)))
-    }
-
     /// Runs a driver to its end.
-    pub(super) fn run<F>(self, driving: impl FnOnce(Handle) -> F)
-    where
-        F: Future<Output = ()> + Send + 'static,
-    {
+    pub(super) fn run(self, driving: impl Future<Output = ()> + Send + 'static) {
         if let Some(runtime) = &self.0 {
-            let driving = driving(runtime.handle().clone());
             // As a task: what `block_on` polls itself is woken by a system call, also by its own thread.
             drop(runtime.block_on(runtime.spawn(driving)));
         }

@@ -51,9 +51,8 @@ use crate::handle::JoinHandle;
 ///
 /// Where polls take a microsecond or so, drivers would only get into each other's way, so one of them
 /// does it all. A thread called `formic-watchdog` watches it as long as the pool is busy, and has the others
-/// help if it is stuck in a poll: that takes it up to five milliseconds to notice. They also help if one
-/// cannot keep up and all together are faster. A driver works for up to 250 µs before it lets other tasks of
-/// its thread go on, and for a millisecond where the runtime has none.
+/// help if it is stuck in a poll: that takes it up to five milliseconds to notice. A driver works for up to 250 µs
+/// before it lets other tasks of its thread go on, and for a millisecond where the runtime has none.
 ///
 /// Each poll has tokio's whole budget of operations, as that of a spawned task would have; where polls are
 /// short, eight of them share it, and one that comes to its end goes on after the others.

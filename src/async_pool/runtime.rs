@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::future::Future;
 use std::pin::{Pin, pin};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, Wake, Waker};
 
 use tokio::runtime::Handle;
@@ -28,11 +28,12 @@ pub(super) fn start_driver<W: Drives>(
     index: usize,
     runtime: &Handle,
 ) -> Result<(), NoStart> {
-    let (driver, begun) = Driver::new(engine, index);
+    let waker = DriverWaker::new(runtime);
+    let (driver, rely) = Driver::new(engine, index, Arc::clone(&waker).into());
     // It runs until its pool ends. No task waits for it, so its handle is not kept.
-    drop(runtime.spawn(Driving { driver, driver_waker: None, runtime: runtime.clone() }));
+    drop(runtime.spawn(Driving { driver, waker }));
     make_way(NEW, runtime);
-    if begun.rely() { Ok(()) } else { Err(NoStart::RuntimeGone) }
+    if rely() { Ok(()) } else { Err(NoStart::RuntimeGone) }
 }
 
 /// An error if the runtime has shut down: then it drops a new task at once, and otherwise this one, which
@@ -51,16 +52,18 @@ pub(super) fn start_thread<W: Drives>(
     engine: &Arc<Engine<W>>,
     index: usize,
     runtime: OwnRuntime,
+    handle: &Handle,
 ) -> Result<(), NoStart> {
-    let (driver, begun) = Driver::new(engine, index);
+    let waker = DriverWaker::new(handle);
+    let (driver, rely) = Driver::new(engine, index, Arc::clone(&waker).into());
     let its_engine = Arc::clone(engine);
     engine.start_thread(index, move || {
         its_engine.hooks().tell_start(&its_engine.thread_name(index), index);
         drop(its_engine);
-        runtime.run(|handle| Driving { driver, driver_waker: None, runtime: handle });
+        runtime.run(Driving { driver, waker });
     })?;
     // The thread has been started, so the driver is not dropped before its first turn.
-    let _ = begun.rely();
+    let _ = rely();
     Ok(())
 }
 
@@ -125,8 +128,15 @@ fn free_slot(runtime: &Handle) {
 
 /// Wakes a driver, and makes way for it.
 struct DriverWaker {
-    waker: Waker,
+    /// Of the driver's task: there from its first turn on, before which it needs not be woken.
+    task: OnceLock<Waker>,
     runtime: Handle,
+}
+
+impl DriverWaker {
+    fn new(runtime: &Handle) -> Arc<Self> {
+        Arc::new(DriverWaker { task: OnceLock::new(), runtime: runtime.clone() })
+    }
 }
 
 impl Wake for DriverWaker {
@@ -135,7 +145,7 @@ impl Wake for DriverWaker {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        self.waker.wake_by_ref();
+        self.task.get().into_iter().for_each(Waker::wake_by_ref);
         make_way(Arc::as_ptr(self) as usize, &self.runtime);
     }
 }
@@ -143,34 +153,19 @@ impl Wake for DriverWaker {
 /// A driver as a task of the runtime.
 struct Driving<W: Drives> {
     driver: Driver<W>,
-    /// What wakes it, and the waker that was made of.
-    driver_waker: Option<(Waker, Waker)>,
-    runtime: Handle,
+    waker: Arc<DriverWaker>,
 }
 
 impl<W: Drives> Driving<W> {
     /// Goes on after others. The only thread of a runtime sees to its timers and sockets before. Where
     /// there are more, a driver must not wait for that: it would stay with this thread, also if the
     /// next task blocks it.
-    fn yield_turn(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        if self.runtime.metrics().num_workers() > 1 {
+    fn yield_turn(&self, context: &mut Context<'_>) -> Poll<()> {
+        if self.waker.runtime.metrics().num_workers() > 1 {
             context.waker().wake_by_ref();
             return Poll::Pending;
         }
         pin!(yield_now()).poll(context)
-    }
-
-    fn driver_waker(&mut self, waker: &Waker) -> Waker {
-        match &self.driver_waker {
-            Some((made_of, driver_waker)) if made_of.will_wake(waker) => driver_waker.clone(),
-            _ => {
-                let runtime = self.runtime.clone();
-                let driver_waker =
-                    Waker::from(Arc::new(DriverWaker { waker: waker.clone(), runtime }));
-                self.driver_waker = Some((waker.clone(), driver_waker.clone()));
-                driver_waker
-            }
-        }
     }
 }
 
@@ -181,15 +176,16 @@ impl<W: Drives> Future for Driving<W> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        // Every waker of a task of the runtime wakes it, for good.
+        self.waker.task.get_or_init(|| context.waker().clone());
+        let woken = WOKEN_HERE.replace(Woken::Nothing);
+        if woken.includes_other_than(Arc::as_ptr(&self.waker) as usize) {
+            free_slot(&self.waker.runtime);
+        }
         // Tokio gives a task so many operations per turn, and makes the ones beyond that wait. Each
         // future gets as many as if it were a task, or a few short ones do: what they used is given back.
-        let driver_waker = self.driver_waker(context.waker());
-        let woken = WOKEN_HERE.replace(Woken::Nothing);
-        if woken.includes_other_than(driver_waker.data() as usize) {
-            free_slot(&self.runtime);
-        }
         let budget = || coop::poll_proceed(&mut Context::from_waker(Waker::noop()));
-        match self.driver.turn(&Context::from_waker(&driver_waker), budget) {
+        match self.driver.turn(budget) {
             Turn::Leave => Poll::Ready(()),
             Turn::Sleep => Poll::Pending,
             Turn::Yield => self.yield_turn(context),

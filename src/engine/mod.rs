@@ -61,7 +61,7 @@ pub(crate) use self::waits::{Lent, Suspension};
 pub(crate) use self::{
     context::{polls_are_short, replace_waits},
     executor::cell::{Cell, FreeList, Runnable, TaskFuture},
-    executor::driver::{Begin, Driver, Drives, Turn},
+    executor::driver::{Driver, Drives, Turn},
     executor::watched::Watched,
     executor::{DriverThreads, Executor},
     task::handle::Driven,
@@ -287,7 +287,7 @@ impl<W: Work> Engine<W> {
     }
 
     #[cfg(any(feature = "tokio", test))]
-    fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.settings.name
     }
 

@@ -4,40 +4,21 @@
 //! it takes as many tasks as may run, and goes idle with regard to the queue only: the futures it
 //! drives wake it by themselves.
 
+use crate::engine::executor::driver::Turn;
 use crate::engine::scheduler::core::{Actions, Scheduler};
 use crate::engine::scheduler::worker_table::WorkerState;
 
-/// What a driver is to do next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refill {
-    /// There are new tasks.
-    Took,
-    /// There are none, and it has others to poll.
-    Nothing,
-    /// There are none, and nothing is ready: it will be called.
-    Idle,
-    Leave,
-}
-
-/// What a driver has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Has {
-    /// Futures to poll, as far as it knows.
-    Ready,
-    /// At most futures that wait.
-    Waiting,
-}
-
 impl<J> Scheduler<J> {
-    /// A driver takes up to `most` tasks. It counts as idle only when it has
-    /// nothing to poll: while it polls, it may be stuck with one, so others are called for new tasks.
+    /// A driver takes up to `most` tasks. If there are none and nothing is ready for it either, what it is to do then. It
+    /// counts as idle only when it has nothing to poll: while it polls, it may be stuck with one, so others are called for
+    /// new tasks.
     pub(crate) fn refill(
         &mut self,
         me: usize,
-        has: Has,
+        is_ready: bool,
         (most, jobs): (usize, &mut Vec<J>),
         actions: &mut Actions,
-    ) -> Refill {
+    ) -> Option<Turn> {
         self.come_to_lock(me);
         self.serve_waiters(actions);
         self.queue.pop_some(most.min(self.free_places()), jobs);
@@ -47,23 +28,24 @@ impl<J> Scheduler<J> {
         {
             jobs.push(job);
         }
-        if !jobs.is_empty() {
+        if is_ready || !jobs.is_empty() {
             self.worker_table.set(me, WorkerState::Engaged);
+        }
+        if !jobs.is_empty() {
             self.call_for_help(actions);
             self.start_all(actions);
-            return Refill::Took;
+            return None;
         }
-        if has == Has::Ready {
-            self.worker_table.set(me, WorkerState::Engaged);
-            return Refill::Nothing;
+        if is_ready {
+            return None;
         }
         if self.needs_no_driver() {
             self.worker_table.set(me, WorkerState::Leaving);
             self.call_last_to_go(actions);
-            return Refill::Leave;
+            return Some(Turn::Leave);
         }
         self.worker_table.push_idle(me);
-        Refill::Idle
+        Some(Turn::Sleep)
     }
 
     /// Another driver may have to help with what one begins, so all of them are there from then on.

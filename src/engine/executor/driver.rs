@@ -3,31 +3,27 @@
 //! It knows nothing of the runtime that runs it: that calls [`Driver::turn`], and calls it again when
 //! the driver is woken.
 
-mod begun;
-mod poll_turn;
-
 use std::sync::Arc;
-use std::task::Context;
-use std::time::Duration;
+use std::task::Waker;
+use std::time::{Duration, Instant};
 
-pub(crate) use self::begun::Begun;
-use self::poll_turn::PollTurn;
 use crate::engine::context::{enter, set_epoch, set_owner, set_short};
-use crate::engine::executor::cell::{self, Polled, Runnable};
-use crate::engine::executor::drive::{Has, Refill};
+use crate::engine::executor::cell::{Polled, Runnable};
 use crate::engine::executor::watchdog::{self, PollStats};
 use crate::engine::executor::{Executor, Owner};
 use crate::engine::scheduler::accounting::{Counts, End};
-use crate::engine::scheduler::core::{Actions, Phase};
+use crate::engine::scheduler::core::Phase;
+use crate::engine::sync::atomic::{AtomicBool, Ordering};
+use crate::engine::sync::now;
 use crate::engine::{Engine, Work};
 use crate::on_cancel::{self, Epoch};
 
-/// After so many polls a driver asks the queue for more tasks and tells which have ended.
-const POLLS_PER_REFILL: usize = 32;
+/// After so many polls, which is a stride, a driver asks the queue for more tasks and tells which have ended.
+const STRIDE: u64 = 32;
 /// After so long a driver lets the runtime see to other tasks, timers and sockets.
 const TURN: Duration = Duration::from_micros(250);
 /// So many polls in a row are short before a watchdog is worth its thread.
-const SHORT_POLLS: usize = 512;
+const SHORT_POLLS: u64 = 512;
 /// It takes so many tasks at a time.
 const TASKS_PER_REFILL: usize = 64;
 
@@ -35,15 +31,12 @@ const TASKS_PER_REFILL: usize = 64;
 pub(crate) trait Drives: Work {
     fn executor(&self) -> &Arc<Executor>;
 
-    /// Makes a cell of a job for the run queue with this number. May panic.
-    fn begin(engine: &Arc<Engine<Self>>, run_queue: usize, job: Self::Job) -> Begin;
-}
-
-/// What came of beginning with a job.
-pub(crate) enum Begin {
-    Cell(Arc<dyn Runnable>),
-    /// There is nothing to poll.
-    Ended(End),
+    /// Makes a cell of a job for the run queue with this number, or says how its task has ended. Does not panic.
+    fn begin(
+        engine: &Arc<Engine<Self>>,
+        run_queue: usize,
+        job: Self::Job,
+    ) -> Result<Arc<dyn Runnable>, End>;
 }
 
 /// What a driver wants after a turn.
@@ -62,20 +55,19 @@ pub(crate) struct Driver<W: Drives> {
     engine: Arc<Engine<W>>,
     owner: Arc<Owner>,
     me: usize,
+    /// What wakes it, until its first turn, in which it tells that.
+    waker: Option<Waker>,
+    /// The thread that started it relies on it, or it was dropped before that.
+    settled: Arc<AtomicBool>,
     jobs: Vec<W::Job>,
     fresh: Vec<Arc<dyn Runnable>>,
     /// Cells that have ended and still stand in their run queues.
     ended: Vec<Arc<dyn Runnable>>,
-    begun: Begun,
-    /// The scheduler does not know how it is woken.
-    unknown: bool,
     gone: bool,
-    /// See [`PollTurn`].
-    stride: usize,
     /// How long a turn takes.
     time: Duration,
     /// How many polls in a row were short.
-    short: usize,
+    short: u64,
     /// It was woken to look for something ready, and has not done so.
     notified: bool,
     /// It takes the next future from another run queue, if one is ready there.
@@ -83,25 +75,30 @@ pub(crate) struct Driver<W: Drives> {
 }
 
 impl<W: Drives> Driver<W> {
-    pub(crate) fn new(engine: &Arc<Engine<W>>, me: usize) -> (Self, Begun) {
-        let begun = Begun::default();
+    /// A driver that is woken by this waker, and by what the thread that starts it says that it relies on it from then on.
+    /// That returns false if the driver was dropped before its first turn: that thread may hold the engine's lock.
+    pub(crate) fn new(
+        engine: &Arc<Engine<W>>,
+        me: usize,
+        waker: Waker,
+    ) -> (Self, impl FnOnce() -> bool + use<W>) {
+        let settled = Arc::new(AtomicBool::new(false));
         let driver = Driver {
             engine: Arc::clone(engine),
             owner: Owner::of(engine.work.executor(), me),
             me,
+            waker: Some(waker),
+            settled: Arc::clone(&settled),
             jobs: Vec::new(),
             fresh: Vec::new(),
             ended: Vec::new(),
-            begun: begun.clone(),
-            unknown: true,
             gone: false,
-            stride: POLLS_PER_REFILL,
             time: TURN,
             short: 0,
             notified: false,
             helps: false,
         };
-        (driver, begun)
+        (driver, move || !settled.swap(true, Ordering::AcqRel))
     }
 
     fn executor(&self) -> &Executor {
@@ -113,91 +110,93 @@ impl<W: Drives> Driver<W> {
     }
 
     /// Works for a while. What `budget` returns lives for one poll.
-    pub(crate) fn turn<B>(&mut self, context: &Context<'_>, mut budget: impl FnMut() -> B) -> Turn {
-        // The thread that started it and dies now is not there to be told.
-        let _ = self.begun.rely();
+    pub(crate) fn turn<B>(&mut self, mut budget: impl FnMut() -> B) -> Turn {
         let engine = Arc::clone(&self.engine);
         // The runtime may turn the driver inside of a task.
         let _inside = enter(Arc::clone(&engine) as _, false);
-        self.note_short();
-        if let Some(turn) = self.rise(context) {
+        set_short(self.poll_stats().is_short());
+        self.rise();
+        if self.executor().is_spare(self.me)
+            && let Some(turn) = self.rest()
+        {
             return turn;
         }
-        let mut poll_turn = PollTurn::begin(self.stride);
-        self.refill(context, Has::Ready);
+        let (since, before) = (now(), self.poll_stats().polls());
+        self.refill(true);
         loop {
             let Some(cell) = self.next() else {
-                match self.rest(context) {
-                    Some(turn) => {
-                        poll_turn.count(self.poll_stats());
-                        return turn;
-                    }
+                match self.rest() {
+                    Some(turn) => return turn,
                     None => continue,
                 }
             };
             let granted = budget();
             self.poll(cell);
             drop(granted);
-            if poll_turn.has_polled() {
-                self.refill(context, Has::Ready);
-                let is_over = poll_turn.is_over(self.poll_stats(), self.time);
-                self.note_short();
-                self.helps = self.executor().is_apart();
-                if is_over {
-                    self.end_poll_turn(&poll_turn);
-                    return Turn::Yield;
-                }
+            if self.is_turn_over(since, before) {
+                return Turn::Yield;
             }
         }
     }
 
-    /// The driver is up. If another one is, and is enough, it rests.
-    fn rise(&mut self, context: &Context<'_>) -> Option<Turn> {
-        let rise = self.executor().rise(self.me, context.waker());
-        self.unknown |= rise.unknown;
-        self.notified = rise.notified;
-        if self.executor().is_spare(self.me) { self.rest(context) } else { None }
+    /// After a poll of a turn that has begun at this time, after so many polls. Once in a stride the driver looks at the
+    /// clock and takes new tasks. Where polls are long it looks at the clock after each one.
+    fn is_turn_over(&mut self, since: Instant, before: u64) -> bool {
+        let polls = self.poll_stats().count() - before;
+        let strode = polls.is_multiple_of(STRIDE);
+        if !strode && self.poll_stats().is_short() {
+            return false;
+        }
+        let time = now() - since;
+        self.poll_stats().note(polls, time);
+        let (short, is_over) = (self.poll_stats().is_short(), time >= self.time);
+        set_short(short);
+        if strode || is_over {
+            self.refill(true);
+            self.helps = true;
+        }
+        if is_over {
+            self.note_turn(polls, short);
+        }
+        is_over
+    }
+
+    /// The driver is up.
+    fn rise(&mut self) {
+        self.notified = self.executor().rise(self.me, self.waker.clone());
     }
 
     /// What is ready on its own run queue comes first, except once in a stride: that may never be empty.
     fn next(&mut self) -> Option<Arc<dyn Runnable>> {
-        let others =
-            if std::mem::take(&mut self.helps) { self.executor().steal(self.me) } else { None };
-        others.or_else(|| self.owner.executor.next(self.me, &mut self.notified))
+        let own_last = std::mem::take(&mut self.helps);
+        self.owner.executor.next(self.me, own_last, &mut self.notified)
     }
 
-    /// Whether polls are short, so that what is polled knows it, too.
-    fn note_short(&self) {
-        set_short(self.poll_stats().is_short());
-    }
-
-    fn end_poll_turn(&mut self, poll_turn: &PollTurn) {
-        self.stride = poll_turn.stride;
-        let short = self.poll_stats().is_short();
-        self.short = if short { self.short.saturating_add(poll_turn.polls) } else { 0 };
+    /// A turn of so many polls has taken its time.
+    fn note_turn(&mut self, polls: u64, short: bool) {
+        self.short = if short { self.short + polls } else { 0 };
         if self.short >= SHORT_POLLS && self.executor().drivers() > 1 {
             watchdog::start(&self.engine);
         }
     }
 
     /// Nothing is ready: takes new tasks, or sleeps, or leaves. None if there is something to do.
-    fn rest(&mut self, context: &Context<'_>) -> Option<Turn> {
-        match self.refill(context, Has::Waiting) {
-            Refill::Leave if self.leave() => return Some(Turn::Leave),
-            Refill::Idle if self.executor().sleep(self.me) => return Some(Turn::Sleep),
-            Refill::Took => return None,
-            _ => {}
+    fn rest(&mut self) -> Option<Turn> {
+        let turn = self.refill(false)?;
+        let rests = if turn == Turn::Leave { self.leave() } else { self.executor().sleep(self.me) };
+        if rests {
+            return Some(turn);
         }
         // Something has come meanwhile, so it is not idle.
-        self.refill(context, Has::Ready);
+        self.rise();
+        self.refill(true);
         None
     }
 
     fn poll(&mut self, cell: Arc<dyn Runnable>) {
         let engine = &self.engine;
-        let polled = cell::poll(&cell, &engine.cancels, |panic| {
-            engine.hooks().tell_panic(panic.on(engine.name()))
-        });
+        let polled = Arc::clone(&cell)
+            .run(&engine.cancels, &mut |panic| engine.hooks().tell_panic(panic.on(engine.name())));
         match polled {
             Polled::Waits => {}
             Polled::Again => cell.header().push_ready(),
@@ -220,31 +219,27 @@ impl<W: Drives> Driver<W> {
     /// waits for the place that is free now, and no other driver is up to give that place away, it does so at once.
     fn serve_if_stuck(&self) {
         if self.executor().others_sleep() && self.engine.is_wanted() {
-            let mut actions = Actions::default();
-            let mut scheduler = self.engine.lock();
-            scheduler.serve_waiters(&mut actions);
-            scheduler.call_for_help(&mut actions);
-            drop(scheduler);
-            self.engine.perform(actions);
+            self.engine.decide(|scheduler, actions| {
+                scheduler.serve_waiters(actions);
+                scheduler.call_for_help(actions);
+            });
         }
     }
 
-    fn refill(&mut self, context: &Context<'_>, has: Has) -> Refill {
+    /// Takes new tasks. If there are none, and nothing is ready, what it wants then.
+    fn refill(&mut self, is_ready: bool) -> Option<Turn> {
         if !self.ended.is_empty() {
             self.owner.executor.remove(&mut self.ended);
         }
-        let mut actions = Actions::default();
-        let mut scheduler = self.engine.lock();
-        if std::mem::take(&mut self.unknown) {
-            scheduler.worker_table.worker(self.me).waker = Some(context.waker().clone());
-        }
-        let room = (TASKS_PER_REFILL, &mut self.jobs);
-        let refill = scheduler.refill(self.me, has, room, &mut actions);
-        let epoch = self.engine.cancels.epoch();
-        drop(scheduler);
-        self.engine.perform(actions);
+        let (me, waker, room) = (self.me, self.waker.take(), (TASKS_PER_REFILL, &mut self.jobs));
+        let (turn, epoch) = self.engine.decide(|scheduler, actions| {
+            if waker.is_some() {
+                scheduler.worker_table.worker(me).waker = waker;
+            }
+            (scheduler.refill(me, is_ready, room, actions), self.engine.cancels.epoch())
+        });
         self.begin_all(epoch);
-        refill
+        turn
     }
 
     fn begin_all(&mut self, epoch: Epoch) {
@@ -254,19 +249,15 @@ impl<W: Drives> Driver<W> {
         set_owner(on_cancel::Owner::Unplaced);
         let mut jobs = std::mem::take(&mut self.jobs);
         for job in jobs.drain(..) {
-            self.begin(job);
+            match W::begin(&self.engine, self.owner.run_queue, job) {
+                Ok(cell) => self.fresh.push(cell),
+                Err(end) => self.note(end),
+            }
         }
         self.jobs = jobs;
         if !self.fresh.is_empty() {
             self.fresh.iter().for_each(|cell| cell.header().set_epoch(epoch));
             self.owner.executor.add(&self.owner, &mut self.fresh);
-        }
-    }
-
-    fn begin(&mut self, job: W::Job) {
-        match self.engine.begin(self.owner.run_queue, job) {
-            Begin::Cell(cell) => self.fresh.push(cell),
-            Begin::Ended(end) => self.note(end),
         }
     }
 
@@ -288,7 +279,7 @@ impl<W: Drives> Driver<W> {
         // First of all no thread is let in any more.
         self.engine.close_as(Phase::RuntimeGone);
         for cell in self.executor().lose(self.me) {
-            if cell::abandon(&cell) == End::Cancelled {
+            if cell.abandon() == End::Cancelled {
                 self.engine.count(End::Cancelled, Counts::Driver);
             }
         }
@@ -322,26 +313,12 @@ impl<W: Drives> Engine<W> {
             End::Counted | End::CountedPanic => {}
         }
     }
-
-    /// Begins with a job for the run queue with this number, and tells of a panic.
-    fn begin(self: &Arc<Self>, run_queue: usize, job: W::Job) -> Begin {
-        let mut begun = None;
-        let end = self.hooks().run(self.name(), W::origin(&job), || {
-            match W::begin(self, run_queue, job) {
-                Begin::Ended(end) => end,
-                Begin::Cell(cell) => {
-                    begun = Some(cell);
-                    End::Counted
-                }
-            }
-        });
-        begun.map_or(Begin::Ended(end), Begin::Cell)
-    }
 }
 
 impl<W: Drives> Drop for Driver<W> {
     fn drop(&mut self) {
-        if !self.gone && !self.begun.drop_unnoticed() {
+        let has_turned = self.waker.is_none();
+        if !self.gone && (has_turned || self.settled.swap(true, Ordering::AcqRel)) {
             self.lose();
         }
     }

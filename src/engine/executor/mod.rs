@@ -1,6 +1,7 @@
 //! Workers that are drivers: each polls many futures.
 //!
-//! The [`Executor`] holds what the drivers of a pool share: their run queues, and the rule by which they help each other.
+//! The [`Executor`] holds what the drivers of a pool share: their run queues, which of them sleep, and the rule by which
+//! they help each other.
 
 pub(crate) mod cell;
 mod deferred_frees;
@@ -16,10 +17,10 @@ use std::task::Waker;
 
 use self::cell::Runnable;
 use self::deferred_frees::DeferredFrees;
-use self::run_queue::{Rise, RunQueue};
+use self::run_queue::RunQueue;
 use self::watchdog::PollStats;
-use crate::engine::sync::Padded;
-use crate::engine::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
+use crate::engine::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use crate::engine::sync::{Mutex, Padded, lock};
 
 /// Where the drivers of a pool run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,28 +48,35 @@ impl Owner {
     }
 }
 
-/// Who polls what is ready.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(crate) enum PollPolicy {
-    /// Any driver. Where there is no watchdog, this is how it is.
-    Shared,
-    /// One driver that is up, of those that share a run queue.
-    Single,
-    /// Each driver what is on its own run queue.
-    Partitioned,
+/// What a driver is doing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum DriverState {
+    /// There is none.
+    #[default]
+    Gone,
+    /// It is in its turn, or will be.
+    Up,
+    /// It was woken, and has not looked for something ready since.
+    Notified,
+    /// It is woken when something is ready.
+    Asleep,
 }
+
+/// What each driver is doing, and how it is woken.
+type Drivers = Vec<(DriverState, Option<Waker>)>;
 
 /// See the module's first lines.
 pub(crate) struct Executor {
     threads: DriverThreads,
     /// One, or one for each driver.
     run_queues: Vec<RunQueue>,
-    pub(in crate::engine) poll_stats: Vec<Padded<PollStats>>,
-    /// Drivers that sleep. Only a hint: written under the lock of a driver's run queue.
+    drivers: Padded<Mutex<Drivers>>,
+    /// How many drivers sleep, and how many are notified: written under the lock of the drivers.
     asleep: AtomicUsize,
-    /// A [`PollPolicy`].
-    policy: AtomicU8,
+    notified: AtomicUsize,
+    /// One driver polls what is ready in a run queue. Otherwise each driver polls whatever is ready.
+    single: AtomicBool,
+    pub(in crate::engine) poll_stats: Vec<Padded<PollStats>>,
     pub(crate) deferred_frees: Padded<DeferredFrees>,
     /// There is a watchdog.
     pub(in crate::engine) watched: AtomicBool,
@@ -76,16 +84,18 @@ pub(crate) struct Executor {
 
 impl Executor {
     pub(crate) fn new(drivers: usize, threads: DriverThreads) -> Arc<Self> {
-        let each = match threads {
-            DriverThreads::Shared => drivers,
-            DriverThreads::Own => 1,
+        let run_queues = match threads {
+            DriverThreads::Shared => 1,
+            DriverThreads::Own => drivers,
         };
         Arc::new(Executor {
             threads,
-            run_queues: (0..drivers / each).map(|_| RunQueue::new(each)).collect(),
-            poll_stats: (0..drivers).map(|_| Padded::default()).collect(),
+            run_queues: (0..run_queues).map(|_| RunQueue::default()).collect(),
+            drivers: Padded(Mutex::new(vec![Default::default(); drivers])),
             asleep: AtomicUsize::new(0),
-            policy: AtomicU8::new(PollPolicy::Shared as u8),
+            notified: AtomicUsize::new(0),
+            single: AtomicBool::new(false),
+            poll_stats: (0..drivers).map(|_| Padded::default()).collect(),
             deferred_frees: Padded::default(),
             watched: AtomicBool::new(false),
         })
@@ -104,92 +114,144 @@ impl Executor {
         &self.run_queues
     }
 
+    fn own(&self, driver: usize) -> &RunQueue {
+        &self.run_queues[self.run_queue_of(driver)]
+    }
+
+    /// The run queues that a driver polls, its own first, or last.
+    fn within_reach(&self, driver: usize, own_last: bool) -> impl Iterator<Item = &RunQueue> {
+        let (own, all) = (self.run_queue_of(driver), self.run_queues.len());
+        let (first, count) =
+            if self.is_single() { (own, 1) } else { (own + usize::from(own_last), all) };
+        (first..first + count).map(move |number| &self.run_queues[number % all])
+    }
+
     /// Whether each driver has a thread of its own, and thus a run queue.
     pub(crate) fn is_apart(&self) -> bool {
         self.threads == DriverThreads::Own
     }
 
+    /// Whether the policy is Single: see the README.
     #[inline]
-    pub(crate) fn policy(&self) -> PollPolicy {
-        match self.policy.load(Ordering::Relaxed) {
-            0 => PollPolicy::Shared,
-            1 => PollPolicy::Single,
-            _ => PollPolicy::Partitioned,
-        }
+    pub(crate) fn is_single(&self) -> bool {
+        self.single.load(Ordering::Relaxed)
     }
 
-    /// From now on every driver polls what is ready, or as few as share no lock.
-    pub(crate) fn set_shared(&self, shared: bool) {
-        let policy = match (shared, self.is_apart()) {
-            (true, _) => PollPolicy::Shared,
-            (false, false) => PollPolicy::Single,
-            (false, true) => PollPolicy::Partitioned,
-        };
-        self.policy.store(policy as u8, Ordering::Relaxed);
-        if shared {
-            // First the word, then a look at each run queue, under its locks: see the README.
-            for (number, run_queue) in self.run_queues.iter().enumerate() {
-                if run_queue.is_busy() {
-                    let waker = run_queue.notify(self).or_else(|| self.helper(number));
-                    waker.into_iter().for_each(Waker::wake);
-                }
-            }
+    /// From now on one driver polls what is ready in a run queue, or each polls whatever is ready.
+    pub(crate) fn set_single(&self, single: bool) {
+        self.single.store(single, Ordering::Relaxed);
+        if !single {
+            // First the word: a driver that goes to sleep reads it after that or is found here. See the README.
+            self.notify(0);
         }
-    }
-
-    fn is_helping(&self) -> bool {
-        self.is_apart() && self.policy() == PollPolicy::Shared
     }
 
     /// Whether a driver sleeps that would help.
     pub(crate) fn others_sleep(&self) -> bool {
-        self.asleep.load(Ordering::Relaxed) > 0 && self.policy() == PollPolicy::Shared
+        self.asleep.load(Ordering::Relaxed) > 0 && !self.is_single()
     }
 
     /// Whether a driver is to sleep, because another one is up and one is enough.
     pub(crate) fn is_spare(&self, driver: usize) -> bool {
-        self.policy() == PollPolicy::Single && self.own(driver).is_crowded()
+        self.is_single() && self.own(driver).up() > 1
     }
 
     /// Puts new cells into a run queue. They are ready.
     pub(crate) fn add(&self, owner: &Arc<Owner>, cells: &mut Vec<Arc<dyn Runnable>>) {
-        let waker = self.run_queues[owner.run_queue].add(self, owner, cells);
-        self.call(owner.run_queue, waker);
+        // The driver that adds them polls the first one itself.
+        if self.run_queues[owner.run_queue].add(owner, cells) > 1 {
+            self.call(owner.run_queue);
+        }
     }
 
     /// A cell is ready.
     pub(crate) fn push_ready(&self, number: usize, index: u32) {
-        let waker = self.run_queues[number].push_ready(self, index);
-        self.call(number, waker);
+        self.run_queues[number].push_ready(index);
+        self.call(number);
     }
 
-    /// Wakes a driver of this run queue, or one that sleeps elsewhere and is to help.
-    fn call(&self, number: usize, waker: Option<Waker>) {
-        let may_help = || self.is_helping() && self.asleep.load(Ordering::Relaxed) > 0;
-        let waker = waker.or_else(|| if may_help() { self.helper(number) } else { None });
-        waker.into_iter().for_each(Waker::wake);
+    /// Whether some driver will look at this run queue.
+    fn is_attended(&self, number: usize) -> bool {
+        if self.is_single() {
+            self.run_queues[number].up() > 0
+        } else {
+            self.notified.load(Ordering::Relaxed) > 0
+        }
     }
 
-    /// A driver that sleeps and has another run queue.
+    /// Something is ready in this run queue: wakes a driver that sleeps, if one has to look. The counts are read without a
+    /// lock: see the README.
+    fn call(&self, number: usize) {
+        if self.asleep.load(Ordering::Relaxed) > 0 && !self.is_attended(number) {
+            self.notify(number);
+        }
+    }
+
+    /// Wakes a driver that sleeps to look at this run queue: its own one, if that sleeps.
     #[cold]
-    fn helper(&self, number: usize) -> Option<Waker> {
-        self.others(number).find_map(|run_queue| run_queue.notify(self))
-    }
-
-    fn others(&self, number: usize) -> impl Iterator<Item = &RunQueue> {
-        let (before, rest) = self.run_queues.split_at(number);
-        rest[1..].iter().chain(before)
-    }
-
-    /// A driver is up, and is woken by this waker when it sleeps.
-    pub(crate) fn rise(&self, driver: usize, waker: &Waker) -> Rise {
-        self.own(driver).rise(self, driver, waker)
-    }
-
-    /// A driver has left.
-    pub(crate) fn leave(&self, driver: usize) {
-        let waker = self.own(driver).leave(self, driver);
+    fn notify(&self, number: usize) {
+        let mut drivers = lock(&self.drivers);
+        if self.is_attended(number) {
+            return;
+        }
+        let is_own = |driver: &usize| self.run_queue_of(*driver) == number;
+        let asleep = |drivers: &Drivers, may: &dyn Fn(&usize) -> bool| {
+            let asleep = |driver: &usize| drivers[*driver].0 == DriverState::Asleep;
+            (0..drivers.len()).filter(asleep).find(may)
+        };
+        let helper = || asleep(&drivers, &|_| !self.is_single());
+        let Some(driver) = asleep(&drivers, &is_own).or_else(helper) else { return };
+        self.set_state(&mut drivers, driver, DriverState::Notified);
+        let waker = drivers[driver].1.clone();
+        drop(drivers);
         waker.into_iter().for_each(Waker::wake);
+    }
+
+    /// Says what a driver is doing. Returns what it did before.
+    fn set_state(&self, drivers: &mut Drivers, driver: usize, to: DriverState) -> DriverState {
+        let from = std::mem::replace(&mut drivers[driver].0, to);
+        let count =
+            |count: &AtomicUsize, counts: fn(DriverState) -> bool| match (counts(from), counts(to))
+            {
+                (false, true) => {
+                    count.fetch_add(1, Ordering::Relaxed);
+                }
+                (true, false) => {
+                    count.fetch_sub(1, Ordering::Relaxed);
+                }
+                _ => {}
+            };
+        let is_up = |state| matches!(state, DriverState::Up | DriverState::Notified);
+        count(&self.own(driver).up, is_up);
+        count(&self.asleep, |state| state == DriverState::Asleep);
+        count(&self.notified, |state| state == DriverState::Notified);
+        from
+    }
+
+    /// A driver is up. Whether it was woken to look for something ready: it stays Notified until it has looked. In its
+    /// first turn it tells what it is woken by.
+    pub(crate) fn rise(&self, driver: usize, waker: Option<Waker>) -> bool {
+        let mut drivers = lock(&self.drivers);
+        if waker.is_some() {
+            drivers[driver].1 = waker;
+        }
+        let notified = drivers[driver].0 == DriverState::Notified;
+        if !notified {
+            self.set_state(&mut drivers, driver, DriverState::Up);
+        }
+        notified
+    }
+
+    /// A driver has left. If it was notified, another one is in its place.
+    pub(crate) fn leave(&self, driver: usize) {
+        let mut drivers = lock(&self.drivers);
+        let was = self.set_state(&mut drivers, driver, DriverState::Gone);
+        let waker = drivers[driver].1.take();
+        drop(drivers);
+        drop(waker);
+        if was == DriverState::Notified {
+            self.call(self.run_queue_of(driver));
+        }
         self.deferred_frees.free();
     }
 
@@ -208,41 +270,32 @@ impl Executor {
         self.deferred_frees.keep(ended.drain(..).filter_map(Runnable::put_away));
     }
 
-    fn own(&self, driver: usize) -> &RunQueue {
-        &self.run_queues[self.run_queue_of(driver)]
-    }
-
-    /// Takes a ready cell for this driver. `notified` says that the driver was woken to look for one.
+    /// Takes a ready cell for this driver, off its own run queue first or last. `notified` says that the driver was woken
+    /// to look for one: if it has found one, another driver is notified in its place, because there may be more, and what
+    /// this one polls may take long.
     #[inline]
-    pub(crate) fn next(&self, driver: usize, notified: &mut bool) -> Option<Arc<dyn Runnable>> {
-        let next = self.own(driver).next().or_else(|| self.steal(driver));
+    pub(crate) fn next(
+        &self,
+        driver: usize,
+        own_last: bool,
+        notified: &mut bool,
+    ) -> Option<Arc<dyn Runnable>> {
+        let next = self.within_reach(driver, own_last).find_map(RunQueue::next);
         if std::mem::take(notified) {
-            let waker = self.own(driver).stop_searching(self, driver, next.is_some());
+            self.set_state(&mut lock(&self.drivers), driver, DriverState::Up);
             if next.is_some() {
-                self.call(self.run_queue_of(driver), waker);
+                self.call(self.run_queue_of(driver));
             }
         }
         next
     }
 
-    /// Takes a ready cell off another run queue, where drivers help each other.
-    pub(crate) fn steal(&self, driver: usize) -> Option<Arc<dyn Runnable>> {
-        if !self.is_helping() {
-            return None;
-        }
-        self.others(self.run_queue_of(driver)).find_map(RunQueue::next)
-    }
-
-    /// Lets a driver sleep, unless something is ready.
+    /// A driver sleeps. False if something is ready that no other driver looks after: then it has to rise again.
     pub(crate) fn sleep(&self, driver: usize) -> bool {
-        let number = self.run_queue_of(driver);
-        let own = &self.run_queues[number];
-        if !own.sleep(self, driver) {
-            return false;
-        }
-        // It is known to sleep: what is put elsewhere after this look finds it.
-        if self.is_helping() && self.others(number).any(RunQueue::has_ready) {
-            own.stay_up(self, driver);
+        self.set_state(&mut lock(&self.drivers), driver, DriverState::Asleep);
+        // It is known to sleep: a thread that puts something into a run queue after this look finds it.
+        let is_left = self.is_single() && self.own(driver).up() > 0;
+        if !is_left && self.within_reach(driver, false).any(RunQueue::has_ready) {
             return false;
         }
         self.deferred_frees.free_some();

@@ -1,20 +1,17 @@
-//! The watchdog: a thread that watches the drivers of a pool that have threads of their own.
+//! The watchdog: a thread that watches the drivers of a pool, and sets the poll policy.
 //!
-//! Where polls are short, such a driver polls its own run queue only: drivers that help each other lose more at each
-//! other's locks and cache lines than they gain. The watchdog looks once a millisecond. While a driver is stuck in a poll,
-//! or polls are long, drivers help each other.
+//! Where polls are short, one driver polls a run queue: drivers that help each other lose more at each other's locks and
+//! cache lines than they gain. The watchdog looks once a millisecond. While a driver is stuck in a poll, or polls are long,
+//! drivers help each other.
 
-mod poll_stats;
-
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
 
-pub(crate) use self::poll_stats::PollStats;
 use crate::engine::contain::contain;
+use crate::engine::executor::Executor;
 use crate::engine::executor::driver::Drives;
-use crate::engine::executor::{Executor, PollPolicy};
 use crate::engine::scheduler::core::Actions;
 use crate::engine::{Engine, lock};
 
@@ -30,6 +27,18 @@ const STUCK_LOOKS: u32 = 4;
 /// Drivers help each other for at least this many looks.
 const HELP_LOOKS: u32 = 10;
 
+/// A turn whose polls took longer than so many times the mean is taken for one whose polls took so long: the
+/// thread may have been kept from its core.
+const MOST_AT_ONCE: u64 = 8;
+
+/// What a driver tells of its work, on which the poll policy depends.
+#[derive(Debug, Default)]
+pub(crate) struct PollStats {
+    polls: AtomicU64,
+    /// How long a poll takes with all that belongs to it, in the mean; zero if that is unknown.
+    pub(super) nanos: AtomicU32,
+}
+
 /// See the module's first lines.
 #[derive(Debug)]
 struct Watchdog {
@@ -43,14 +52,34 @@ struct Watchdog {
     help: u32,
 }
 
-/// What follows from a look.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
-    /// Each driver polls its own run queue.
-    Apart,
-    Help,
-    /// The watchdog leaves, and drivers help each other.
-    Leave,
+impl PollStats {
+    /// Counts a poll, and returns how many there were. For its driver only, as `note`.
+    pub(crate) fn count(&self) -> u64 {
+        let polls = self.polls() + 1;
+        self.polls.store(polls, Ordering::Relaxed);
+        polls
+    }
+
+    pub(crate) fn polls(&self) -> u64 {
+        self.polls.load(Ordering::Relaxed)
+    }
+
+    /// Records that `polls` polls took `time`.
+    pub(crate) fn note(&self, polls: u64, time: Duration) {
+        let new =
+            (time.as_nanos() / u128::from(polls.max(1))).clamp(1, u128::from(u32::MAX)) as u64;
+        let mean = match u64::from(self.nanos.load(Ordering::Relaxed)) {
+            0 => new,
+            old => (3 * old + new.min(MOST_AT_ONCE * old)) / 4,
+        };
+        self.nanos.store(mean as u32, Ordering::Relaxed);
+    }
+
+    /// Whether polls are known to be short.
+    #[inline]
+    pub(crate) fn is_short(&self) -> bool {
+        (1..SHORT_NANOS).contains(&self.nanos.load(Ordering::Relaxed))
+    }
 }
 
 impl Watchdog {
@@ -59,10 +88,11 @@ impl Watchdog {
         Watchdog { polls, still, idle: 0, help: 0 }
     }
 
-    fn look(&mut self, executor: &Executor) -> Verdict {
+    /// Looks once. Whether one driver is to poll a run queue.
+    fn look(&mut self, executor: &Executor) -> bool {
         let (mut idle, mut needs_help) = (true, false);
         for (run_queue, still) in executor.run_queues().iter().zip(&mut self.still) {
-            *still = if run_queue.is_busy() { *still + 1 } else { 0 };
+            *still = if run_queue.up() > 0 { *still + 1 } else { 0 };
         }
         for (driver, (poll_stats, before)) in
             executor.poll_stats.iter().zip(&mut self.polls).enumerate()
@@ -76,11 +106,11 @@ impl Watchdog {
         needs_help |= self.still.iter().any(|still| *still >= STUCK_LOOKS);
         self.idle = if idle { self.idle + 1 } else { 0 };
         self.help = if needs_help { HELP_LOOKS } else { self.help.saturating_sub(1) };
-        match (self.idle > IDLE_LOOKS, self.help) {
-            (true, _) => Verdict::Leave,
-            (false, 0) => Verdict::Apart,
-            (false, _) => Verdict::Help,
-        }
+        self.help == 0 && !self.leaves()
+    }
+
+    fn leaves(&self) -> bool {
+        self.idle > IDLE_LOOKS
     }
 }
 
@@ -103,27 +133,26 @@ pub(crate) fn start<W: Drives>(engine: &Arc<Engine<W>>) {
 fn watch<W: Drives>(engine: &Weak<Engine<W>>, watchdog: &mut Watchdog) -> bool {
     let Some(engine) = engine.upgrade() else { return false };
     let executor = engine.work().executor();
-    let verdict = watchdog.look(executor);
-    engine.set_shared(verdict != Verdict::Apart);
-    if verdict == Verdict::Leave {
+    engine.set_single(watchdog.look(executor));
+    if watchdog.leaves() {
         executor.watched.store(false, Ordering::Relaxed);
     }
     // If no other thread has it any more, what is dropped with it is a user's.
     contain(|| drop(engine));
-    verdict != Verdict::Leave
+    !watchdog.leaves()
 }
 
 impl<W: Drives> Engine<W> {
-    /// From now on every driver helps, or as few poll as share no lock. For the watchdog only.
-    pub(crate) fn set_shared(self: &Arc<Self>, shared: bool) {
+    /// From now on one driver polls what is ready in a run queue, or each polls whatever is ready. For the watchdog only.
+    pub(crate) fn set_single(self: &Arc<Self>, single: bool) {
         let executor = self.work().executor();
-        if (executor.policy() == PollPolicy::Shared) == shared {
+        if executor.is_single() == single {
             return;
         }
-        executor.set_shared(shared);
+        executor.set_single(single);
         let mut actions = Actions::default();
         let mut scheduler = lock(&self.scheduler);
-        scheduler.single_driver = executor.policy() == PollPolicy::Single;
+        scheduler.single_driver = single && !executor.is_apart();
         scheduler.worker_table.quiet = false;
         // A driver that is stuck may have been about to do this.
         scheduler.serve_waiters(&mut actions);

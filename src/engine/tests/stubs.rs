@@ -13,7 +13,7 @@ use std::time::Duration;
 #[cfg(feature = "tokio")]
 use crate::engine::context::{enter, set_short};
 use crate::engine::executor::cell::{Runnable, TaskFuture};
-use crate::engine::executor::driver::{Begin, Drives};
+use crate::engine::executor::driver::Drives;
 use crate::engine::executor::{DriverThreads, Executor};
 use crate::engine::scheduler::accounting::End;
 use crate::engine::{Engine, Hooks, Limits, NoStart, QueuedTask, Settings, Work, WorkerKind};
@@ -70,8 +70,8 @@ impl Drives for ByHand {
         &self.0
     }
 
-    fn begin(_: &Arc<Engine<Self>>, _: usize, job: Self::Job) -> Begin {
-        Begin::Cell(job)
+    fn begin(_: &Arc<Engine<Self>>, _: usize, job: Self::Job) -> Result<Arc<dyn Runnable>, End> {
+        Ok(job)
     }
 }
 

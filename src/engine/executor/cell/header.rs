@@ -161,12 +161,6 @@ impl Header {
         self.change(State::Again, State::Ready).then_some(Polled::Again)
     }
 
-    /// It has a future again, which no thread has polled.
-    pub(super) fn set_ready(&self) {
-        // Release: the thread that polls it acquires the future.
-        self.state.store(State::Ready as u8, Ordering::Release);
-    }
-
     #[inline]
     pub(super) fn set_over(&self) {
         self.state.store(State::Over as u8, Ordering::Release);

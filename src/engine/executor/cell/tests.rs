@@ -6,7 +6,7 @@ use crate::engine::tests::stubs::future;
 type Cells = Arc<OnceLock<Arc<dyn Runnable>>>;
 
 fn poll_once(cell: &Arc<dyn Runnable>) -> Polled {
-    poll(cell, &Cancels::default(), |_| End::Panicked)
+    Arc::clone(cell).run(&Cancels::default(), &mut |_| End::Panicked)
 }
 
 /// A cell that is given up while it is polled for the second time, and what is gone with its future.
@@ -17,7 +17,7 @@ fn given_up_meanwhile() -> (Arc<dyn Runnable>, Arc<()>) {
         polls += 1;
         if polls == 2 {
             let cell = its_cell.get().expect("it was set");
-            assert_eq!(abandon(cell), End::Counted, "whoever polls it counts it");
+            assert_eq!(cell.abandon(), End::Counted, "whoever polls it counts it");
             assert_eq!(Arc::strong_count(&inside), 2, "and drops it");
         }
         Poll::Pending
@@ -33,7 +33,7 @@ fn what_was_never_polled_is_taken_once() {
     assert!(cell.take().is_none());
     let cell = cell as Arc<dyn Runnable>;
     assert_eq!(poll_once(&cell), Polled::Waits, "there is nothing to poll");
-    assert_eq!(abandon(&cell), End::Counted);
+    assert_eq!(cell.abandon(), End::Counted);
 }
 
 #[test]

@@ -4,7 +4,7 @@ mod waits;
 use std::cell::Cell as Counter;
 use std::future::Future;
 use std::sync::Mutex;
-use std::task::{Poll, Waker};
+use std::task::{Context, Poll, Waker};
 
 use super::*;
 use crate::engine::Patience;
@@ -12,14 +12,20 @@ use crate::engine::executor::DriverThreads;
 use crate::engine::executor::cell::Cell;
 use crate::engine::scheduler::ends::Ended;
 use crate::engine::scheduler::worker_table::WorkerState;
-use crate::engine::sync::atomic::{AtomicUsize, Ordering};
+use crate::engine::sync::atomic::AtomicUsize;
 use crate::engine::task::join::suspend_on;
 use crate::engine::tests::stubs::{Bell, ByHand, engine, engine_on, engine_with, future, settings};
 use crate::on_cancel::Cancels;
 
 fn driver(engine: &Arc<Engine<ByHand>>) -> Driver<ByHand> {
     let me = engine.lock().worker_table.add(WorkerState::Called);
-    Driver::new(engine, me).0
+    Driver::new(engine, me, Waker::noop().clone()).0
+}
+
+/// A driver, and what it is woken by.
+fn driver_with_bell(engine: &Arc<Engine<ByHand>>) -> (Driver<ByHand>, Arc<Bell>) {
+    let (me, bell) = (engine.lock().worker_table.add(WorkerState::Called), Arc::<Bell>::default());
+    (Driver::new(engine, me, Arc::clone(&bell).into()).0, bell)
 }
 
 /// Puts a future of so many steps into the queue, and returns how many it has done. It wakes itself
@@ -39,15 +45,16 @@ fn push(engine: &Engine<ByHand>, last: usize) -> Arc<AtomicUsize> {
 }
 
 fn turn(driver: &mut Driver<ByHand>) -> Turn {
-    driver.turn(&Context::from_waker(Waker::noop()), || ())
+    driver.turn(|| ())
 }
 
 /// The time of a turn that is over when it looks at the clock.
 const AT_ONCE: Duration = Duration::ZERO;
 
-/// A turn that is over after so many polls.
-fn short_turn(driver: &mut Driver<ByHand>, polls: usize) -> Turn {
-    (driver.stride, driver.time) = (polls, AT_ONCE);
+/// A turn that is over after one poll.
+fn short_turn(driver: &mut Driver<ByHand>) -> Turn {
+    driver.time = AT_ONCE;
+    driver.poll_stats().nanos.store(u32::MAX, Ordering::Relaxed);
     turn(driver)
 }
 
@@ -56,12 +63,12 @@ fn a_turn_ends_when_its_time_is_over() {
     let engine = engine(1, 1);
     let (mut driver, done) = (driver(&engine), push(&engine, usize::MAX));
     driver.time = AT_ONCE;
+    // So short that what this driver will find does not make it long.
+    driver.poll_stats().nanos.store(1, Ordering::Relaxed);
     assert_eq!(turn(&mut driver), Turn::Yield);
-    assert_eq!(done.load(Ordering::Relaxed), POLLS_PER_REFILL, "it looks at the clock only then");
-    assert_eq!(driver.stride, 1, "a poll takes longer than this turn, so it looks after each one");
-    assert_eq!(short_turn(&mut driver, 3), Turn::Yield);
-    assert_eq!(done.load(Ordering::Relaxed), POLLS_PER_REFILL + 3);
-    assert_eq!(driver.stride, 1);
+    assert_eq!(done.load(Ordering::Relaxed), STRIDE as usize, "it looks at the clock only then");
+    assert_eq!(short_turn(&mut driver), Turn::Yield);
+    assert_eq!(done.load(Ordering::Relaxed), STRIDE as usize + 1, "or after each long poll");
     assert_eq!(
         engine.lock().worker_table.worker_state(driver.me),
         WorkerState::Engaged,
@@ -70,36 +77,22 @@ fn a_turn_ends_when_its_time_is_over() {
 }
 
 #[test]
-fn a_stride_is_longer_again_when_polls_are_short() {
-    let (mut poll_turn, poll_stats) = (PollTurn::begin(1), PollStats::default());
-    let strides = [1, 2, 4, 8, 16, 32, 32];
-    for stride in strides {
-        assert!((1..stride).all(|_| !poll_turn.has_polled()) && poll_turn.has_polled());
-        assert!(!poll_turn.is_over(&poll_stats, Duration::MAX));
-    }
-    assert_eq!(poll_turn.polls, strides.iter().sum());
-}
-
-#[test]
 fn a_spare_driver_sleeps() {
     let engine = engine(2, 10);
-    let (mut first, mut second) = (driver(&engine), driver(&engine));
-    let bell = Arc::new(Bell::default());
-    let waker = Waker::from(Arc::clone(&bell));
+    let (mut first, (mut second, bell)) = (driver(&engine), driver_with_bell(&engine));
     let done = push(&engine, usize::MAX);
-    assert_eq!(short_turn(&mut first, 1), Turn::Yield);
-    second.time = AT_ONCE;
-    assert_eq!(second.turn(&Context::from_waker(&waker), || ()), Turn::Yield, "it helps");
-    engine.set_shared(false);
+    assert_eq!(short_turn(&mut first), Turn::Yield);
+    assert_eq!(short_turn(&mut second), Turn::Yield, "it helps");
+    engine.set_single(true);
     let so_far = done.load(Ordering::Relaxed);
-    assert_eq!(second.turn(&Context::from_waker(&waker), || ()), Turn::Sleep);
+    assert_eq!(turn(&mut second), Turn::Sleep);
     assert_eq!(done.load(Ordering::Relaxed), so_far, "although there is something to poll");
     push(&engine, 1);
-    assert_eq!(short_turn(&mut first, 1), Turn::Yield, "the other one is up");
-    assert_eq!(bell.rung(), 0, "nobody is called");
-    engine.set_shared(true);
-    assert_eq!(bell.rung(), 1, "everybody helps again");
-    assert_eq!(second.turn(&Context::from_waker(&waker), || ()), Turn::Yield);
+    assert_eq!(short_turn(&mut first), Turn::Yield, "the other one is up");
+    assert_eq!(bell.rung(), 0, "no driver is called");
+    engine.set_single(false);
+    assert_eq!(bell.rung(), 1, "every driver helps again");
+    assert_eq!(short_turn(&mut second), Turn::Yield);
 }
 
 #[test]
@@ -107,11 +100,11 @@ fn a_driver_without_anything_of_its_own_sleeps_beside_others() {
     let engine = engine_on(Executor::new(2, DriverThreads::Own), 10);
     let (mut first, mut second) = (driver(&engine), driver(&engine));
     push(&engine, usize::MAX);
-    assert_eq!(short_turn(&mut first, 1), Turn::Yield);
-    engine.set_shared(false);
+    assert_eq!(short_turn(&mut first), Turn::Yield);
+    engine.set_single(true);
     assert_eq!(turn(&mut second), Turn::Sleep, "although the other one has something to poll");
     push(&engine, usize::MAX);
-    assert_eq!(short_turn(&mut second, 1), Turn::Yield, "new tasks are for everybody");
+    assert_eq!(short_turn(&mut second), Turn::Yield, "new tasks are for everybody");
     drop((first, second));
 }
 
@@ -122,16 +115,16 @@ fn whoever_waits_is_served_when_everybody_is_to_help() {
         let engine = engine_on(executor, 10);
         let mut first = driver(&engine);
         push(&engine, usize::MAX);
-        assert_eq!(short_turn(&mut first, 1), Turn::Yield);
+        assert_eq!(short_turn(&mut first), Turn::Yield);
         let mut end = std::pin::pin!(engine.until(Ended::Tasks));
         let mut has_ended =
             || end.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready();
-        engine.set_shared(false);
+        engine.set_single(true);
         assert!(!has_ended());
         // As in a turn whose next poll takes long.
         engine.fast_path.end_driven();
         assert!(!has_ended(), "nobody has told");
-        engine.set_shared(true);
+        engine.set_single(false);
         assert!(has_ended());
         first.gone = true;
     }
@@ -143,7 +136,7 @@ fn new_tasks_are_taken_in_the_middle_of_a_turn() {
     let (mut driver, old, polls) = (driver(&engine), push(&engine, 1000), Counter::new(0));
     let begun = Arc::new(AtomicUsize::new(0));
     driver.time = Duration::MAX;
-    driver.turn(&Context::from_waker(Waker::noop()), || {
+    driver.turn(|| {
         polls.set(polls.get() + 1);
         if polls.get() == 2 {
             let (old, begun) = (Arc::clone(&old), Arc::clone(&begun));
@@ -154,7 +147,7 @@ fn new_tasks_are_taken_in_the_middle_of_a_turn() {
         }
     });
     let begun = begun.load(Ordering::Relaxed);
-    assert_eq!(begun, POLLS_PER_REFILL + 1, "behind the one that was ready before");
+    assert_eq!(begun, STRIDE as usize + 1, "behind the one that was ready before");
 }
 
 #[test]
@@ -169,7 +162,7 @@ fn a_budget_is_given_back_before_the_next() {
     let (mut driver, done) = (driver(&engine), push(&engine, 100));
     let (mut grants, out) = (Vec::new(), Counter::new(0));
     driver.time = Duration::MAX;
-    driver.turn(&Context::from_waker(Waker::noop()), || {
+    driver.turn(|| {
         grants.push(done.load(Ordering::Relaxed));
         out.set(out.get() + 1);
         assert_eq!(out.get(), 1, "the last one is given back before");
@@ -188,10 +181,10 @@ fn a_future_that_has_ended_leaves_the_run_queue() {
     assert_eq!(turn(&mut first), Turn::Sleep);
     assert!(first.executor().lose(0).is_empty());
     push(&engine, 1);
-    assert_eq!(short_turn(&mut first, 1), Turn::Yield);
+    assert_eq!(short_turn(&mut first), Turn::Yield);
     assert!(first.executor().lose(0).is_empty(), "its turn ended with it");
     push(&engine, 3);
-    assert_eq!(short_turn(&mut first, 1), Turn::Yield);
+    assert_eq!(short_turn(&mut first), Turn::Yield);
     assert_eq!(turn(&mut second), Turn::Sleep);
     assert!(first.executor().lose(0).is_empty(), "another driver has polled it");
     assert_eq!(engine.fast_path.driven(), 0);
@@ -204,21 +197,17 @@ fn a_driver_that_leaves_has_no_place_in_the_scheduler() {
     engine.close();
     assert_eq!(turn(&mut driver), Turn::Leave);
     assert_eq!(engine.lock().worker_table.workers(), 0);
-    assert!(!engine.work().executor().run_queues()[0].is_busy());
+    assert!(engine.work().executor().run_queues()[0].up() == 0);
 }
 
 #[test]
 fn a_place_is_given_away_at_once_if_somebody_sleeps_who_could_take_it() {
     let engine = engine(2, 1);
-    let (mut first, mut second) = (driver(&engine), driver(&engine));
-    let bell = Arc::new(Bell::default());
+    let (mut first, (mut second, bell)) = (driver(&engine), driver_with_bell(&engine));
     assert_eq!(turn(&mut second), Turn::Sleep);
-    // From now on it is woken by something else.
-    let waker = Waker::from(Arc::clone(&bell));
-    assert_eq!(second.turn(&Context::from_waker(&waker), || ()), Turn::Sleep);
     push(&engine, 1);
     push(&engine, 1);
-    assert_eq!(short_turn(&mut first, 1), Turn::Yield);
+    assert_eq!(short_turn(&mut first), Turn::Yield);
     assert_eq!(bell.rung(), 1, "the first driver might be stuck now");
 }
 
@@ -237,7 +226,7 @@ fn a_future_that_has_panicked_is_gone_and_says_where_it_was_submitted() {
     };
     let cell: Arc<dyn Runnable> = Cell::new(Watched::new(future, here));
     let mut origin = None;
-    let polled = cell::poll(&cell, &Cancels::default(), |panic| {
+    let polled = cell.run(&Cancels::default(), &mut |panic| {
         origin = panic.submitted_at();
         End::Panicked
     });
@@ -285,8 +274,8 @@ fn a_driver_that_cannot_be_started_ahead_of_time_leaves_nothing_queued() {
     }));
     let engine = engine_with(Executor::new(2, DriverThreads::Shared), settings);
     engine.prestart(1).unwrap();
-    let (driver, begun) = Driver::new(&engine, 0);
-    assert!(begun.rely());
+    let (driver, rely) = Driver::new(&engine, 0, Waker::noop().clone());
+    assert!(rely());
     *first.lock().unwrap() = Some(driver);
     for _ in 0..3 {
         let cell: Arc<dyn Runnable> = Cell::new(future(|_| Poll::Pending));
@@ -317,7 +306,7 @@ fn a_task_waits_while_it_is_suspended_on_a_handle_and_not_while_it_is_polled() {
     });
     engine.lock().queue.push(Cell::new(future));
     let waiting = [(); 4].map(|()| {
-        short_turn(&mut driver, 1);
+        short_turn(&mut driver);
         engine.lock().waiting_for_tasks()
     });
     assert_eq!(waiting, [1, 1, 0, 0], "until the handle is gone");

@@ -1,8 +1,8 @@
-use std::task::Poll;
+use std::task::{Poll, Waker};
 
 use super::*;
-use crate::engine::executor::DriverThreads;
-use crate::engine::executor::cell::{self, Cell, Polled, TaskFuture};
+use crate::engine::executor::cell::{Cell, Polled, TaskFuture};
+use crate::engine::executor::{DriverThreads, Executor};
 use crate::engine::scheduler::accounting::End;
 use crate::engine::tests::stubs::{Bell, future};
 use crate::on_cancel::Cancels;
@@ -25,7 +25,9 @@ impl Trial {
         let owner = |driver| Owner::of(&executor, driver);
         let owners = (0..3).map(owner).collect();
         let trial = Trial { executor, owners, bells: (0..3).map(|_| Arc::default()).collect() };
-        (0..3).for_each(|driver| assert!(trial.rise(driver).unknown, "its waker is news"));
+        for (driver, bell) in trial.bells.iter().enumerate() {
+            assert!(!trial.executor.rise(driver, Some(Waker::from(Arc::clone(bell)))));
+        }
         trial
     }
 
@@ -33,14 +35,17 @@ impl Trial {
         self.executor.own(driver)
     }
 
-    fn rise(&self, driver: usize) -> Rise {
-        self.executor.rise(driver, &Waker::from(Arc::clone(&self.bells[driver])))
-    }
-
     /// Lets these drivers sleep.
     #[track_caller]
     fn sleep<const COUNT: usize>(&self, drivers: [usize; COUNT]) {
         drivers.into_iter().for_each(|driver| assert!(self.executor.sleep(driver)));
+    }
+
+    /// Whether a driver may sleep. It is up again after that.
+    fn sleeps(&self, driver: usize) -> bool {
+        let sleeps = self.executor.sleep(driver);
+        assert!(!self.executor.rise(driver, None));
+        sleeps
     }
 
     /// Gives a driver new cells.
@@ -52,19 +57,19 @@ impl Trial {
 
     /// Takes what a driver takes next, as one that was not notified.
     fn next(&self, driver: usize) -> Option<Arc<dyn Runnable>> {
-        self.executor.next(driver, &mut false)
+        self.executor.next(driver, false, &mut false)
     }
 
     /// A notified driver looks for something ready.
     fn look(&self, driver: usize) -> Option<Arc<dyn Runnable>> {
-        let mut notified = self.rise(driver).notified;
+        let mut notified = self.executor.rise(driver, None);
         assert!(notified);
-        self.executor.next(driver, &mut notified)
+        self.executor.next(driver, false, &mut notified)
     }
 
     /// Polls everything that is ready for a driver.
     fn poll_all(&self, driver: usize) -> usize {
-        let poll = |cell| cell::poll(&cell, &Cancels::default(), |_| End::Panicked);
+        let poll = |cell: Arc<dyn Runnable>| cell.run(&Cancels::default(), &mut |_| End::Panicked);
         let polled = std::iter::from_fn(|| self.next(driver)).map(poll);
         polled.inspect(|polled| assert_eq!(*polled, Polled::Waits)).count()
     }
@@ -80,25 +85,18 @@ impl Trial {
 }
 
 #[test]
-fn a_driver_tells_once_how_it_is_woken() {
-    let trial = Trial::new(DriverThreads::Shared);
-    assert!(!trial.rise(0).unknown, "that is known");
-    assert!(trial.executor.rise(0, Waker::noop()).unknown);
-}
-
-#[test]
 fn a_driver_sleeps_unless_something_is_ready() {
     for threads in [DriverThreads::Shared, DriverThreads::Own] {
         let trial = Trial::new(threads);
         trial.add(0, 1);
-        assert!(!trial.executor.sleep(0) && !trial.executor.sleep(1), "a new one is ready");
+        assert!(!trial.sleeps(0) && !trial.sleeps(1), "a new one is ready");
         assert_eq!(trial.poll_all(1), 1);
         trial.executor.push_ready(0, 0);
-        assert!(!trial.executor.sleep(0) && !trial.executor.sleep(1), "one was woken");
+        assert!(!trial.sleeps(0) && !trial.sleeps(1), "one was woken");
         assert!(!trial.executor.others_sleep() && trial.next(0).is_some());
         trial.sleep([1]);
         assert!(trial.executor.others_sleep());
-        assert!(!trial.rise(1).notified && !trial.executor.others_sleep());
+        assert!(!trial.executor.rise(1, None) && !trial.executor.others_sleep());
     }
 }
 
@@ -128,7 +126,6 @@ fn a_notified_driver_that_leaves_has_another_look() {
     assert_eq!(trial.rung(), [0, 1, 0]);
     trial.executor.leave(1);
     assert_eq!(trial.rung(), [0, 1, 1]);
-    assert!(trial.rise(1).unknown, "the next one is woken by something else");
 }
 
 #[test]
@@ -140,43 +137,52 @@ fn drivers_apart_are_woken_for_their_own_first() {
     trial.executor.push_ready(1, 0);
     assert_eq!(trial.rung(), [0, 1, 0]);
     trial.executor.push_ready(1, 0);
-    assert_eq!(trial.rung(), [1, 1, 0], "it is up, so another one helps");
+    assert_eq!(trial.rung(), [0, 1, 0], "it has not looked yet");
+    assert!(trial.look(1).is_some());
+    assert_eq!(trial.rung(), [1, 1, 0], "it polls one, and another driver helps");
     assert!(trial.look(0).is_some());
 }
 
 #[test]
 fn a_driver_apart_takes_from_the_others() {
     let trial = Trial::new(DriverThreads::Own);
-    for own in 0..3 {
-        trial.add(own, 1);
-        assert!(trial.executor.steal(own).is_none(), "not what is its own");
-        assert!(trial.executor.steal((own + 1) % 3).is_some());
+    let next = |driver, own_last| {
+        let cell = trial.executor.next(driver, own_last, &mut false)?;
+        cell.header().owner().map(|owner| owner.run_queue)
+    };
+    (0..3).for_each(|driver| trial.add(driver, 3));
+    for (own_last, queues) in [(false, [0, 1, 2]), (true, [1, 2, 0])] {
+        assert_eq!([0, 1, 2].map(|driver| next(driver, own_last)), queues.map(Some));
     }
+    assert_eq!([0; 3].map(|driver| next(driver, false)), [Some(0), Some(1), Some(2)]);
 }
 
 #[test]
-fn a_partitioned_driver_leaves_the_others_alone() {
+fn a_single_driver_apart_leaves_the_others_alone() {
     let trial = Trial::new(DriverThreads::Own);
-    trial.executor.set_shared(false);
+    trial.executor.set_single(true);
     trial.add(0, 2);
     trial.sleep([1, 2]);
     assert!(trial.next(1).is_none() && !trial.executor.others_sleep());
     trial.executor.push_ready(0, 0);
     trial.executor.push_ready(2, 0);
-    assert_eq!(trial.rung(), [0, 0, 1], "the first one is up");
-    trial.executor.set_shared(true);
-    assert_eq!(trial.rung(), [0, 1, 1], "now it may be helped");
+    trial.executor.push_ready(1, 0);
+    assert_eq!(trial.rung(), [0, 1, 1], "the first one is up");
+    assert!(trial.look(1).is_none() && trial.look(2).is_none(), "they are not there any more");
+    trial.sleep([1, 2]);
+    trial.executor.set_single(false);
+    assert_eq!(trial.rung(), [0, 2, 1], "now it may be helped");
     assert!(trial.look(1).is_some());
 }
 
 #[test]
 fn a_single_driver_polls_all() {
     let trial = Trial::new(DriverThreads::Shared);
-    trial.executor.set_shared(false);
+    trial.executor.set_single(true);
     trial.add(0, 3);
     assert!([0, 1, 2].iter().all(|driver| trial.executor.is_spare(*driver)));
     trial.sleep([1, 2]);
-    assert!(!trial.executor.is_spare(0) && !trial.executor.sleep(0), "no other one is up");
+    assert!(!trial.executor.is_spare(0) && !trial.sleeps(0), "no other one is up");
     trial.executor.push_ready(0, 0);
     assert_eq!(trial.rung(), [0, 0, 0]);
     assert_eq!(trial.poll_all(0), 4);
@@ -184,7 +190,7 @@ fn a_single_driver_polls_all() {
     trial.executor.push_ready(0, 0);
     trial.executor.push_ready(0, 1);
     assert_eq!(trial.rung(), [1, 0, 0]);
-    trial.executor.set_shared(true);
+    trial.executor.set_single(false);
     assert_eq!(trial.rung(), [1, 0, 0], "one was notified, and calls the next");
     assert!(trial.look(0).is_some());
     assert_eq!(trial.rung(), [1, 1, 0]);
@@ -193,9 +199,9 @@ fn a_single_driver_polls_all() {
 #[test]
 fn a_driver_is_called_when_the_single_one_may_be_stuck() {
     let trial = Trial::new(DriverThreads::Shared);
-    trial.executor.set_shared(false);
+    trial.executor.set_single(true);
     trial.sleep([1, 2]);
-    trial.executor.set_shared(true);
+    trial.executor.set_single(false);
     assert_eq!(trial.rung(), [0, 1, 0], "also if nothing is ready: for the sake of timers");
 }
 
@@ -221,12 +227,9 @@ fn an_empty_run_queue_gives_its_memory_back_if_it_was_long() {
         let trial = Trial::new(DriverThreads::Own);
         trial.add(0, count);
         assert_eq!(trial.poll_all(0), count);
-        trial.sleep([0]);
-        assert!(!trial.rise(0).notified);
         let length = || lock(&trial.run_queue(0).state).cells.len();
         assert_eq!(length(), count, "they wait");
         trial.run_queue(0).cells().iter().for_each(|cell| trial.remove(cell));
-        trial.sleep([0]);
         assert_eq!(length(), kept);
     }
 }
@@ -242,7 +245,7 @@ fn nothing_is_left_of_a_driver_that_is_lost() {
 #[test]
 fn all_that_wait_are_woken() {
     let trial = Trial::new(DriverThreads::Own);
-    trial.executor.set_shared(false);
+    trial.executor.set_single(true);
     (0..3).for_each(|driver| trial.add(driver, 2));
     (0..3).for_each(|driver| assert_eq!(trial.poll_all(driver), 2));
     trial.executor.wake_all();
@@ -254,8 +257,8 @@ fn a_cell_that_is_over_is_not_woken() {
     let trial = Trial::new(DriverThreads::Shared);
     trial.add(0, 1);
     let cell = trial.next(0).expect("it is ready");
-    assert_eq!(cell::poll(&cell, &Cancels::default(), |_| End::Panicked), Polled::Waits);
-    assert_eq!(cell::abandon(&cell), End::Cancelled);
+    assert_eq!(Arc::clone(&cell).run(&Cancels::default(), &mut |_| End::Panicked), Polled::Waits);
+    assert_eq!(cell.abandon(), End::Cancelled);
     cell.header().wake();
     assert!(!trial.run_queue(0).has_ready());
 }
@@ -275,7 +278,7 @@ fn a_cell_that_has_ended_and_is_lost_is_not_used_again() {
     let (trial, free_list) = (Trial::new(DriverThreads::Shared), Arc::default());
     trial.executor.add(&trial.owners[0], &mut vec![Cell::from_free_list(&free_list, waits())]);
     let cell = trial.next(0).expect("it is ready");
-    assert_eq!(cell::abandon(&cell), End::Cancelled);
+    assert_eq!(cell.abandon(), End::Cancelled);
     let lost = trial.executor.lose(1);
     trial.remove(&cell);
     assert!(lock(&free_list).is_empty(), "the thread that has lost it may give it up only now");

@@ -1,4 +1,4 @@
-use std::task::{Context, Poll, Waker};
+use std::task::{Poll, Waker};
 
 use super::*;
 use crate::engine::executor::DriverThreads;
@@ -16,27 +16,27 @@ struct Trial {
 impl Trial {
     fn new(threads: DriverThreads) -> Self {
         let executor = Executor::new(2, threads);
-        executor.rise(0, Waker::noop());
+        executor.rise(0, None);
         let mut trial = Trial { watchdog: Watchdog::new(&executor), executor };
-        assert_eq!(trial.look(), Verdict::Apart);
+        assert!(trial.look());
         trial
     }
 
-    fn look(&mut self) -> Verdict {
+    fn look(&mut self) -> bool {
         self.watchdog.look(&self.executor)
     }
 
     /// Looks after a driver has polled something, each poll for so long.
-    fn look_after(&mut self, driver: usize, time: Duration) -> Verdict {
+    fn look_after(&mut self, driver: usize, time: Duration) -> bool {
         let poll_stats = &self.executor.poll_stats[driver];
-        poll_stats.count_polls(1);
+        poll_stats.count();
         (0..40).for_each(|_| poll_stats.note(1, time));
         self.look()
     }
 
-    /// Looks that often, and has the same verdict each time.
-    fn stays(&mut self, looks: u32, verdict: Verdict) -> bool {
-        (0..looks).all(|_| self.look() == verdict)
+    /// Looks that often, and has the same answer each time.
+    fn stays(&mut self, looks: u32, single: bool) -> bool {
+        (0..looks).all(|_| self.look() == single)
     }
 }
 
@@ -46,34 +46,34 @@ const LONG: Duration = Duration::from_millis(1);
 #[test]
 fn drivers_help_while_polls_are_long() {
     let mut trial = Trial::new(DriverThreads::Own);
-    assert_eq!(trial.look_after(0, SHORT), Verdict::Apart);
-    assert_eq!(trial.look_after(1, LONG), Verdict::Help);
-    assert!((1..HELP_LOOKS).all(|_| trial.look_after(0, SHORT) == Verdict::Help));
-    assert_eq!(trial.look_after(0, SHORT), Verdict::Apart, "the other one has not polled since");
+    assert!(trial.look_after(0, SHORT));
+    assert!(!trial.look_after(1, LONG));
+    assert!((1..HELP_LOOKS).all(|_| !trial.look_after(0, SHORT)));
+    assert!(trial.look_after(0, SHORT), "the other one has not polled since");
 }
 
 #[test]
 fn drivers_help_when_one_is_stuck() {
     for threads in [DriverThreads::Shared, DriverThreads::Own] {
         let mut trial = Trial::new(threads);
-        assert_eq!(trial.look_after(0, SHORT), Verdict::Apart);
-        assert!(trial.stays(STUCK_LOOKS - 1, Verdict::Apart));
-        assert_eq!(trial.look_after(0, SHORT), Verdict::Apart, "it has moved");
-        assert!(trial.stays(STUCK_LOOKS - 1, Verdict::Apart) && trial.stays(1, Verdict::Help));
-        assert_eq!(trial.look_after(0, SHORT), Verdict::Help, "for a while");
+        assert!(trial.look_after(0, SHORT));
+        assert!(trial.stays(STUCK_LOOKS - 1, true));
+        assert!(trial.look_after(0, SHORT), "it has moved");
+        assert!(trial.stays(STUCK_LOOKS - 1, true) && trial.stays(1, false));
+        assert!(!trial.look_after(0, SHORT), "for a while");
         assert!(trial.executor.sleep(0));
-        assert!(trial.stays(HELP_LOOKS - 2, Verdict::Help));
-        assert!(trial.stays(STUCK_LOOKS, Verdict::Apart), "a driver that sleeps is not stuck");
+        assert!(trial.stays(HELP_LOOKS - 2, false));
+        assert!(trial.stays(STUCK_LOOKS, true), "a driver that sleeps is not stuck");
     }
 }
 
 #[test]
 fn the_watchdog_leaves_when_nothing_is_polled() {
     let mut trial = Trial::new(DriverThreads::Own);
-    assert_eq!(trial.look_after(0, SHORT), Verdict::Apart);
+    assert!(trial.look_after(0, SHORT));
     assert!(trial.executor.sleep(0));
-    assert!(trial.stays(IDLE_LOOKS, Verdict::Apart));
-    assert_eq!(trial.look(), Verdict::Leave);
+    assert!(trial.stays(IDLE_LOOKS, true) && !trial.watchdog.leaves());
+    assert!(!trial.look() && trial.watchdog.leaves());
 }
 
 #[test]
@@ -81,22 +81,21 @@ fn an_idle_driver_is_called_for_a_queued_task_when_drivers_help() {
     let engine = engine(2, 10);
     let bell = Arc::new(Bell::default());
     let me = engine.lock().worker_table.add(WorkerState::Called);
-    let mut driver = Driver::<ByHand>::new(&engine, me).0;
     let waker = Waker::from(Arc::clone(&bell));
-    let context = Context::from_waker(&waker);
-    assert_eq!(driver.turn(&context, || ()), Turn::Sleep);
+    let mut driver = Driver::<ByHand>::new(&engine, me, waker).0;
+    assert_eq!(driver.turn(|| ()), Turn::Sleep);
     let stuck = engine.lock().worker_table.add(WorkerState::Engaged);
-    engine.set_shared(false);
+    engine.set_single(true);
     let mut scheduler = engine.lock();
     scheduler.queue.push(Cell::new(future(|_| Poll::Pending)));
     let mut actions = Actions::default();
     scheduler.call_for_help(&mut actions);
     assert!(actions.call.is_empty(), "one is enough");
     drop(scheduler);
-    engine.set_shared(false);
+    engine.set_single(true);
     assert_eq!(bell.rung(), 0, "that is no news");
-    engine.set_shared(true);
-    assert_eq!(bell.rung(), 1);
+    engine.set_single(false);
+    assert_eq!(engine.lock().worker_table.worker_state(me), WorkerState::Called);
     engine.lock().worker_table.remove(stuck);
 }
 
@@ -107,10 +106,10 @@ fn a_watchdog_keeps_drivers_apart_until_it_leaves() {
     let mut watchdog = Watchdog::new(&executor);
     executor.watched.store(true, Ordering::Relaxed);
     assert!(watch(&watched, &mut watchdog));
-    assert_eq!(executor.policy(), PollPolicy::Single);
+    assert!(executor.is_single());
     watchdog.idle = IDLE_LOOKS;
     assert!(!watch(&watched, &mut watchdog), "nothing was polled for long");
-    assert_eq!(executor.policy(), PollPolicy::Shared);
+    assert!(!executor.is_single());
     assert!(!executor.watched.load(Ordering::Relaxed), "another one may come");
     drop(engine);
     assert!(!watch(&watched, &mut Watchdog::new(&executor)), "the pool is no more");
@@ -133,9 +132,9 @@ fn a_watchdog_is_there_once() {
 #[test]
 fn the_scheduler_asks_anew_who_is_to_be_called_when_the_policy_changes() {
     let engine = engine(2, 10);
-    for shared in [false, true] {
+    for single in [true, false] {
         engine.lock().worker_table.quiet = true;
-        engine.set_shared(shared);
+        engine.set_single(single);
         assert!(!engine.lock().worker_table.quiet);
     }
 }

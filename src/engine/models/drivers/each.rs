@@ -5,10 +5,7 @@ use super::*;
 /// Two such drivers. The first one has polled a future that waits for the event. Each is rung for by its alarm.
 fn apart() -> (Arc<Executor>, [Arc<Alarm>; 2], Event) {
     let (executor, event) = (Executor::new(2, DriverThreads::Own), Event::default());
-    let alarms: [Arc<Alarm>; 2] = Default::default();
-    for (driver, alarm) in alarms.iter().enumerate() {
-        executor.rise(driver, &Waker::from(Arc::clone(alarm)));
-    }
+    let alarms = [0, 1].map(|driver| wakes::rise_with_alarm(&executor, driver));
     wakes::add(&executor, bare(event.clone()));
     assert_eq!(wakes::poll_ready(&executor, 0), 0);
     (executor, alarms, event)
@@ -19,10 +16,10 @@ fn rings(alarm: &Alarm) -> bool {
 }
 
 #[test]
-fn a_partitioned_driver_is_woken_for_its_own() {
+fn a_driver_apart_is_woken_for_its_own() {
     explore(|| {
         let (executor, [own, other], event) = apart();
-        executor.set_shared(false);
+        executor.set_single(true);
         assert!(executor.sleep(1), "it has nothing");
         let waker = thread::spawn(move || event.happen());
         let sleeps = executor.sleep(0);
@@ -33,14 +30,14 @@ fn a_partitioned_driver_is_woken_for_its_own() {
 }
 
 #[test]
-fn a_partitioned_driver_that_is_stuck_is_helped_by_one_that_goes_to_sleep() {
+fn a_driver_apart_that_is_stuck_is_helped_by_one_that_goes_to_sleep() {
     explore(|| {
         let (executor, [_, helper], event) = apart();
-        executor.set_shared(false);
+        executor.set_single(true);
         // From here on the first driver is in a poll that takes long.
         event.happen();
         let its = Arc::clone(&executor);
-        let watchdog = thread::spawn(move || its.set_shared(true));
+        let watchdog = thread::spawn(move || its.set_single(false));
         let sleeps = executor.sleep(1);
         watchdog.join().unwrap();
         assert!(!sleeps || rings(&helper), "it is to help");

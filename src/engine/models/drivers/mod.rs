@@ -12,7 +12,7 @@ use loom::thread;
 
 use super::{explore, explore_up_to, settings};
 use crate::engine::executor::cell::{Cell, Runnable};
-use crate::engine::executor::driver::{Begin, Driver, Drives, Turn};
+use crate::engine::executor::driver::{Driver, Drives, Turn};
 use crate::engine::executor::watched::Watched;
 use crate::engine::executor::{DriverThreads, Executor, Owner};
 use crate::engine::{
@@ -39,7 +39,7 @@ struct Futures {
     executor: Arc<Executor>,
     start: StdMutex<Start>,
     /// Drivers that were started and wait to be turned.
-    waiting: StdMutex<Vec<Driver<Futures>>>,
+    waiting: StdMutex<Vec<Turned>>,
 }
 
 /// What happens when a driver is started.
@@ -70,7 +70,9 @@ impl Work for Futures {
     }
 
     fn start(engine: &Pool, index: usize) -> Result<(), NoStart> {
-        let (driver, begun) = Driver::new(engine, index);
+        let alarm = Arc::new(Alarm::default());
+        let (driver, rely) = Driver::new(engine, index, Waker::from(Arc::clone(&alarm)));
+        let driver = Turned { driver, alarm };
         let start = *engine.work().start.lock().unwrap();
         match start {
             Start::Thread => drop(thread::spawn(move || turn_until_it_leaves(driver))),
@@ -78,7 +80,7 @@ impl Work for Futures {
             Start::Dropped => drop(thread::spawn(move || drop(driver))),
             Start::Gone => drop(driver),
         }
-        if begun.rely() { Ok(()) } else { Err(NoStart::RuntimeGone) }
+        if rely() { Ok(()) } else { Err(NoStart::RuntimeGone) }
     }
 
     fn wake_running(&self) {
@@ -107,19 +109,15 @@ impl Drives for Futures {
         &self.executor
     }
 
-    fn begin(_: &Pool, _: usize, job: Job) -> Begin {
+    fn begin(_: &Pool, _: usize, job: Job) -> Result<Arc<dyn Runnable>, End> {
         match job {
-            Job::Bare(cell) => Begin::Cell(cell),
-            Job::Spawned(queue_entry) => {
-                queue_entry.begin(|task_state, claimed| match task_state.take_to_drive(claimed) {
-                    Ok(mut cell) => {
-                        let task_state = Arc::clone(task_state);
-                        Cell::change(&mut cell, |body| body.tell(task_state));
-                        Begin::Cell(cell)
-                    }
-                    Err(end) => Begin::Ended(end),
-                })
-            }
+            Job::Bare(cell) => Ok(cell),
+            Job::Spawned(queue_entry) => queue_entry.begin(|task_state, claimed| {
+                let mut cell = task_state.take_to_drive(claimed)?;
+                let task_state = Arc::clone(task_state);
+                Cell::change(&mut cell, |body| body.tell(task_state));
+                Ok(cell as _)
+            }),
         }
     }
 }
@@ -142,7 +140,7 @@ fn pool_on(executor: Arc<Executor>, start: Start, settings: Settings) -> Pool {
 }
 
 /// Starts all drivers of a pool. The model turns them.
-fn drivers<const COUNT: usize>(pool: &Pool) -> [Driver<Futures>; COUNT] {
+fn drivers<const COUNT: usize>(pool: &Pool) -> [Turned; COUNT] {
     pool.prestart(COUNT).unwrap();
     let drivers = std::mem::take(&mut *pool.work().waiting.lock().unwrap());
     drivers.try_into().ok().expect("as many drivers as the pool may have")
@@ -229,17 +227,27 @@ fn block_on<R>(future: impl Future<Output = R>) -> R {
     }
 }
 
-/// One turn of a driver that no thread can wake.
-fn turn(driver: &mut Driver<Futures>) -> Turn {
-    driver.turn(&Context::from_waker(Waker::noop()), || ())
+/// A driver, and what wakes it.
+struct Turned {
+    driver: Driver<Futures>,
+    alarm: Arc<Alarm>,
 }
 
-fn turn_until_it_leaves(mut driver: Driver<Futures>) {
-    block_on(std::future::poll_fn(|context| match driver.turn(context, || ()) {
-        Turn::Leave => Poll::Ready(()),
-        Turn::Sleep => Poll::Pending,
-        Turn::Yield => unreachable!("it polls less than a turn's worth"),
-    }));
+/// One turn of a driver.
+fn turn(driver: &mut Turned) -> Turn {
+    driver.driver.turn(|| ())
+}
+
+fn turn_until_it_leaves(mut driver: Turned) {
+    // If it was woken before, the first turn is for that.
+    *driver.alarm.rings.lock().unwrap() = false;
+    loop {
+        match turn(&mut driver) {
+            Turn::Leave => return,
+            Turn::Sleep => driver.alarm.sleep(),
+            Turn::Yield => unreachable!("it polls less than a turn's worth"),
+        }
+    }
 }
 
 // ---- What tasks do -------------------------------------------------------------------------------

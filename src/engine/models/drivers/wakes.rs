@@ -1,7 +1,7 @@
 //! Models of waking: no future that is woken, and no task that is queued, is left lying.
 
 use super::*;
-use crate::engine::executor::cell::{self, Polled};
+use crate::engine::executor::cell::Polled;
 use crate::on_cancel::Cancels;
 
 #[test]
@@ -71,9 +71,11 @@ fn a_future_is_polled_by_one_driver_at_a_time() {
 /// Polls what is ready for a driver. How many futures ended.
 pub(super) fn poll_ready(executor: &Executor, driver: usize) -> usize {
     let mut ended = 0;
-    while let Some(cell) = executor.next(driver, &mut false) {
+    while let Some(cell) = executor.next(driver, false, &mut false) {
         // Loom checks that no other thread polls it: it tracks every access to the cell's body.
-        match cell::poll(&cell, &Cancels::default(), |_| unreachable!("nothing panics here")) {
+        match Arc::clone(&cell)
+            .run(&Cancels::default(), &mut |_| unreachable!("nothing panics here"))
+        {
             Polled::Waits => {}
             Polled::Again => cell.header().push_ready(),
             Polled::Ended(end) => {
@@ -84,6 +86,13 @@ pub(super) fn poll_ready(executor: &Executor, driver: usize) -> usize {
         }
     }
     ended
+}
+
+/// A driver is up, and woken by this alarm when it sleeps.
+pub(super) fn rise_with_alarm(executor: &Executor, driver: usize) -> Arc<Alarm> {
+    let alarm = Arc::new(Alarm::default());
+    executor.rise(driver, Some(Waker::from(Arc::clone(&alarm))));
+    alarm
 }
 
 /// Has the first driver begin with a task.
@@ -125,7 +134,7 @@ fn a_cell_that_is_given_up_is_dropped_once() {
         let helper = thread::spawn(move || poll_until_given_up(&executor));
         let waker = thread::spawn(move || event.happen());
         // Its driver is lost while another one may be at it.
-        let given_up = cell::abandon(&cell);
+        let given_up = cell.abandon();
         waker.join().unwrap();
         let ends = [helper.join().unwrap(), (given_up != End::Counted).then_some(given_up)];
         assert_eq!(ends.into_iter().flatten().count(), 1, "it is counted once: {ends:?}");
@@ -136,8 +145,10 @@ fn a_cell_that_is_given_up_is_dropped_once() {
 /// Polls what is ready until nothing is. How it ended, if it ended here.
 fn poll_until_given_up(executor: &Executor) -> Option<End> {
     let mut ended = None;
-    while let Some(cell) = executor.next(0, &mut false) {
-        match cell::poll(&cell, &Cancels::default(), |_| unreachable!("nothing panics here")) {
+    while let Some(cell) = executor.next(0, false, &mut false) {
+        match Arc::clone(&cell)
+            .run(&Cancels::default(), &mut |_| unreachable!("nothing panics here"))
+        {
             Polled::Waits => {}
             Polled::Again => cell.header().push_ready(),
             Polled::Ended(end) => assert_eq!(ended.replace(end), None, "it ends once"),
@@ -151,7 +162,6 @@ fn a_sleeping_driver_is_called_for_a_task() {
     explore(|| {
         let pool = pool(1, Start::ByHand, settings(1, 8));
         let [mut driver] = drivers(&pool);
-        // Another task of the runtime has turned it before: now it is woken in another way.
         assert_eq!(turn(&mut driver), Turn::Sleep);
         let runtime = thread::spawn(move || turn_until_it_leaves(driver));
         for _ in 0..2 {
@@ -225,9 +235,9 @@ fn a_driver_that_helps_calls_the_next() {
 fn a_driver_does_not_sleep_beside_one_that_is_stuck_with_a_full_queue() {
     explore(|| {
         let executor = Executor::new(2, DriverThreads::Shared);
-        let (alarm, events) = (Arc::new(Alarm::default()), [Event::default(), Event::default()]);
-        executor.rise(0, Waker::noop());
-        executor.rise(1, &Waker::from(Arc::clone(&alarm)));
+        let events = [Event::default(), Event::default()];
+        executor.rise(0, None);
+        let alarm = rise_with_alarm(&executor, 1);
         events.iter().for_each(|event| drop(add(&executor, bare(event.clone()))));
         assert_eq!(poll_ready(&executor, 0), 0);
         assert!(executor.sleep(0));
@@ -235,8 +245,8 @@ fn a_driver_does_not_sleep_beside_one_that_is_stuck_with_a_full_queue() {
         // The first driver was notified. It takes one future, and is in a poll that takes long.
         let its = Arc::clone(&executor);
         let stuck = thread::spawn(move || {
-            let mut notified = its.rise(0, Waker::noop()).notified;
-            drop(its.next(0, &mut notified));
+            let mut notified = its.rise(0, None);
+            drop(its.next(0, false, &mut notified));
         });
         let sleeps = executor.sleep(1);
         stuck.join().unwrap();

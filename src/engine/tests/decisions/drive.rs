@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use super::Trial;
-use crate::engine::executor::drive::{Has, Refill};
+use crate::engine::executor::driver::Turn;
 use crate::engine::scheduler::accounting::End;
 use crate::engine::scheduler::core::{Actions, Phase, WorkerKind};
 use crate::engine::scheduler::worker_table::WorkerState;
@@ -22,32 +22,32 @@ fn drivers(count: usize, capacity: usize) -> Trial {
 }
 
 /// What the first driver does next, and what it takes.
-fn refill(trial: &mut Trial, has: Has) -> (Refill, Vec<u32>) {
+fn refill(trial: &mut Trial, is_ready: bool) -> (Option<Turn>, Vec<u32>) {
     let mut jobs = Vec::new();
-    let refill = trial.scheduler.refill(0, has, (64, &mut jobs), &mut Actions::default());
-    (refill, jobs)
+    let turn = trial.scheduler.refill(0, is_ready, (64, &mut jobs), &mut Actions::default());
+    (turn, jobs)
 }
 
 #[test]
 fn a_driver_takes_as_many_as_may_run() {
     let mut trial = drivers(1, 2);
     (0..3).for_each(|job| trial.scheduler.queue.push(job));
-    assert_eq!(refill(&mut trial, Has::Waiting), (Refill::Took, vec![0, 1]));
+    assert_eq!(refill(&mut trial, false), (None, vec![0, 1]));
     assert_eq!((trial.scheduler.queue.fast_path.driven(), trial.scheduler.queue.queued()), (2, 1));
-    assert_eq!(refill(&mut trial, Has::Ready), (Refill::Nothing, vec![]));
+    assert_eq!(refill(&mut trial, true), (None, vec![]));
     assert_eq!(trial.scheduler.worker_table.worker_state(0), WorkerState::Engaged);
     trial.scheduler.end_driven(End::Panicked);
     assert_eq!(trial.scheduler.queue.fast_path.driven(), 1);
-    assert_eq!(refill(&mut trial, Has::Ready), (Refill::Took, vec![2]));
+    assert_eq!(refill(&mut trial, true), (None, vec![2]));
 }
 
 #[test]
 fn a_driver_is_idle_only_while_it_has_nothing_to_poll() {
     let mut trial = drivers(1, 2);
     let idle = |trial: &Trial| trial.scheduler.worker_table.count(WorkerState::Idle);
-    assert_eq!((refill(&mut trial, Has::Waiting).0, idle(&trial)), (Refill::Idle, 1));
-    assert_eq!((refill(&mut trial, Has::Waiting).0, idle(&trial)), (Refill::Idle, 1));
-    assert_eq!((refill(&mut trial, Has::Ready).0, idle(&trial)), (Refill::Nothing, 0));
+    assert_eq!((refill(&mut trial, false).0, idle(&trial)), (Some(Turn::Sleep), 1));
+    assert_eq!((refill(&mut trial, false).0, idle(&trial)), (Some(Turn::Sleep), 1));
+    assert_eq!((refill(&mut trial, true).0, idle(&trial)), (None, 0));
     assert!(
         trial.scheduler.worker_table.call_newest().is_none(),
         "it is not in the order of the idle"
@@ -60,16 +60,16 @@ fn a_driver_goes_when_nothing_is_left_that_may_need_it() {
         let mut trial = drivers(count, 2);
         trial.scheduler.phase = Phase::Closed;
         change(&mut trial);
-        refill(&mut trial, Has::Waiting).0
+        refill(&mut trial, false).0
     };
-    assert_eq!(next(1, |_| {}), Refill::Leave);
-    assert_eq!(next(1, |trial| trial.scheduler.phase = Phase::Open), Refill::Idle);
-    assert_eq!(next(1, |trial| trial.scheduler.queue.fast_path.begin_driven(1)), Refill::Idle);
-    assert_eq!(next(2, |trial| trial.scheduler.queue.fast_path.begin_driven(1)), Refill::Idle);
-    assert_eq!(next(1, |trial| trial.scheduler.hold_place()), Refill::Idle);
+    assert_eq!(next(1, |_| {}), Some(Turn::Leave));
+    assert_eq!(next(1, |trial| trial.scheduler.phase = Phase::Open), Some(Turn::Sleep));
+    assert_eq!(next(1, |trial| trial.scheduler.queue.fast_path.begin_driven(1)), Some(Turn::Sleep));
+    assert_eq!(next(2, |trial| trial.scheduler.queue.fast_path.begin_driven(1)), Some(Turn::Sleep));
+    assert_eq!(next(1, |trial| trial.scheduler.hold_place()), Some(Turn::Sleep));
     let adopt = |trial: &mut Trial| trial.scheduler.accounting.note_out_of_turn();
-    assert_eq!(next(1, adopt), Refill::Idle, "one runs in a lent place");
-    assert_eq!(next(2, adopt), Refill::Idle, "another one may need help with it");
+    assert_eq!(next(1, adopt), Some(Turn::Sleep), "one runs in a lent place");
+    assert_eq!(next(2, adopt), Some(Turn::Sleep), "another one may need help with it");
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn no_driver_is_called_while_a_single_one_is_at_work() {
     let called = |single_driver, other| {
         let mut trial = drivers(2, 2);
         trial.scheduler.single_driver = single_driver;
-        assert_eq!(refill(&mut trial, Has::Waiting).0, Refill::Idle);
+        assert_eq!(refill(&mut trial, false).0, Some(Turn::Sleep));
         trial.scheduler.worker_table.set(1, other);
         trial.submit(0)
     };
@@ -121,7 +121,7 @@ fn with_waiter() -> (Trial, Arc<Waiter>) {
 
 #[test]
 fn a_driver_lets_in_the_waiter_that_fits() {
-    for has in [Has::Ready, Has::Waiting] {
+    for has in [true, false] {
         let (mut trial, waiter) = with_waiter();
         refill(&mut trial, has);
         assert_eq!(waiter.verdict(), None, "there is no place");
