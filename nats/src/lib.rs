@@ -29,5 +29,10 @@ pub use crate::signal::terminated;
 pub use crate::source::Source;
 pub use crate::verdict::{Answer, Backoff, Verdict};
 
+/// The programs of the guide's page.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/guide/more_than_one_machine.md")]
+mod more_than_one_machine {}
+
 /// The client that [`JetStream`] uses, for the options of a connection.
 pub use async_nats;

@@ -11,6 +11,7 @@ use crate::allocator::Allocator;
 use crate::conditions::{Conditions, RemoveOrder};
 use crate::counts;
 use crate::faults::{Fault, FaultOrder, FaultsOptions};
+use crate::jobs::JobsOptions;
 use crate::page;
 use crate::scaling::ScalingOptions;
 use crate::scenario::Scenario;
@@ -26,7 +27,7 @@ const WORKERS: RangeInclusive<u64> = 1..=10_000_000;
 const MOST_THREADS: usize = 10_000;
 const QUEUE: RangeInclusive<u64> = 1..=10_000_000;
 const PRODUCERS: RangeInclusive<u64> = 1..=1000;
-const ROUNDS: RangeInclusive<u64> = 1..=1000;
+pub(crate) const ROUNDS: RangeInclusive<u64> = 1..=1000;
 const WINDOW: RangeInclusive<u64> = 1..=30_000;
 
 /// Race formic beside other pools, on the same work, each in a process of its own.
@@ -87,6 +88,8 @@ pub(crate) enum Command {
     Faults(FaultsOptions),
     /// The tables of `docs/scaling.md`: counts for 1 to 64 workers and producers; needs a build of its own
     Scaling(ScalingOptions),
+    /// Jobs per second of formic-nats beside its peers, on a NATS server that it starts: builds a package of its own
+    Jobs(JobsOptions),
     /// Run the program of one fault with one pool, in this process; what `faults` starts
     #[command(hide = true)]
     FaultOne(FaultOrder),
@@ -245,12 +248,25 @@ impl Cli {
     pub(crate) fn check_scaling(&self) -> Result<(), clap::Error> {
         let complaint = if !counts::IS_COUNTED {
             needs_a_counted_build("scaling", "scaling --timed-by target/release/race")
-        } else if self.conditions != Conditions::NONE || self.report.is_some() || self.json {
+        } else if self.has_more_than_a_table() {
             "scaling has none of --busy, --cores, --quota, --report and --json".to_owned()
         } else {
             return Ok(());
         };
         Err(Self::command().error(ErrorKind::ArgumentConflict, complaint))
+    }
+
+    /// An error if conditions or another output were asked for.
+    pub(crate) fn check_jobs(&self) -> Result<(), clap::Error> {
+        if !self.has_more_than_a_table() {
+            return Ok(());
+        }
+        let complaint = "jobs has none of --busy, --cores, --quota, --report and --json";
+        Err(Self::command().error(ErrorKind::ArgumentConflict, complaint))
+    }
+
+    fn has_more_than_a_table(&self) -> bool {
+        self.conditions != Conditions::NONE || self.report.is_some() || self.json
     }
 
     fn chosen(&self) -> Result<Vec<Scenario>, String> {
@@ -267,6 +283,7 @@ impl Cli {
                 | Command::Faults(_)
                 | Command::FaultOne(_)
                 | Command::Scaling(_)
+                | Command::Jobs(_)
                 | Command::Compute
                 | Command::RemoveGroup(_) => return Ok(Vec::new()),
                 Command::Tiny(options) => options.scenario(&tiny::WORKLOAD, |_| ()),
@@ -345,7 +362,7 @@ fn needs_a_counted_build(what: &str, arguments: &str) -> String {
     format!("{what} needs a build that counts:\n\n  {} {arguments}", counts::BUILD)
 }
 
-fn within<T: TryFrom<u64>>(range: RangeInclusive<u64>) -> RangedU64ValueParser<T> {
+pub(crate) fn within<T: TryFrom<u64>>(range: RangeInclusive<u64>) -> RangedU64ValueParser<T> {
     RangedU64ValueParser::new().range(range)
 }
 

@@ -13,6 +13,7 @@ mod failure;
 mod faults;
 mod heat;
 mod interrupt;
+mod jobs;
 mod json;
 mod measure;
 mod page;
@@ -35,6 +36,7 @@ use clap::Parser;
 use cli::{Cli, Command};
 use faults::FaultsOptions;
 use heat::Heat;
+use jobs::JobsOptions;
 use progress::Progress;
 use scaling::ScalingOptions;
 use scenario::Scenario;
@@ -48,6 +50,7 @@ fn main() -> ExitCode {
         Some(Command::Compute) => conditions::compute(cli.conditions.cores),
         Some(Command::RemoveGroup(order)) => conditions::remove_at_the_end(order),
         Some(Command::Scaling(options)) => scale(&cli, options),
+        Some(Command::Jobs(options)) => race_jobs(&cli, options),
         _ => race(&cli),
     }
 }
@@ -102,6 +105,18 @@ fn scale(cli: &Cli, options: &ScalingOptions) -> ExitCode {
         Ok(text) => print(&text, true),
         Err(failure) => {
             eprintln!("race: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs the bench of formic-nats, which prints its results.
+fn race_jobs(cli: &Cli, options: &JobsOptions) -> ExitCode {
+    cli.check_jobs().unwrap_or_else(|error| error.exit());
+    match jobs::run(options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("race: {error}");
             ExitCode::FAILURE
         }
     }

@@ -225,6 +225,20 @@ fn a_run_that_cannot_be_made_fails() {
 }
 
 #[test]
+fn jobs_without_a_server_says_so_before_anything_is_built() {
+    let output = Command::new(env!("CARGO_BIN_EXE_race"))
+        .arg("jobs")
+        .env("NATS_SERVER", "/nowhere/nats-server")
+        .env("CARGO", "/nowhere/cargo")
+        .output()
+        .expect("race starts");
+    assert_eq!(output.status.code(), Some(1));
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(complaint.contains("NATS_SERVER names /nowhere/nats-server"), "{complaint}");
+    assert!(output.stdout.is_empty());
+}
+
+#[test]
 fn a_child_ends_with_its_parent() {
     let order = ["run-one", "bounded", "crossbeam", "--leashed"];
     let sizes = ["--tasks", "100000000", "--workers", "1", "--queue", "8"];

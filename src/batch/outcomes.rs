@@ -87,8 +87,10 @@ impl<T> Outcomes<T> {
         self.tasks.next_number()
     }
 
+    /// Collects at most as many as there are now: spawners may add tasks as fast as they end.
     fn collect_ended(&mut self) {
-        while let Some(outcome) = self.tasks.take_ended() {
+        for _ in 0..self.tasks.len() {
+            let Some(outcome) = self.tasks.take_ended() else { return };
             self.ready.push_back(Exclusive::new(outcome));
         }
     }
@@ -120,7 +122,10 @@ impl<T> Outcomes<T> {
             if self.tasks.is_at_end() {
                 return Ok(true);
             }
-            if !is_over(deadline) && !(self.may_block)() {
+            if is_over(deadline) {
+                return Ok(false);
+            }
+            if !(self.may_block)() {
                 return Err(Refused::InRuntime);
             }
             match self.tasks.next_until(deadline) {
@@ -132,10 +137,16 @@ impl<T> Outcomes<T> {
 
     /// Ready when all outcomes are there.
     pub(super) fn poll_all(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        while let Some(outcome) = ready!(self.tasks.poll_next(context)) {
+        // One more than there are now: the last poll finds the end.
+        for _ in 0..=self.tasks.len() {
+            let Some(outcome) = ready!(self.tasks.poll_next(context)) else {
+                return Poll::Ready(());
+            };
             self.ready.push_back(Exclusive::new(outcome));
         }
-        Poll::Ready(())
+        // Spawners add tasks as fast as they end, and other futures want their turn.
+        context.waker().wake_by_ref();
+        Poll::Pending
     }
 
     /// The outcomes that are there, in order of spawning.

@@ -1,5 +1,6 @@
 //! Batches as a whole: of tasks that may fail, for a time, cancelled with the batch.
 
+use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -138,6 +139,44 @@ fn a_failure_refuses_what_spawners_add() {
     assert_eq!(join(producer), Refused::BatchGone);
     pool.drain().unwrap();
     assert!(pool.stats().adds_up());
+}
+
+#[test]
+fn a_failure_is_noticed_although_spawners_add_tasks_as_fast_as_they_end() {
+    for _ in 0..50 {
+        let pool = quiet(2);
+        let mut batch = pool.batch();
+        let producers: Vec<_> = (0..4)
+            .map(|_| {
+                let spawner = batch.spawner();
+                thread::spawn(move || while spawner.spawn(|| Err::<u32, _>("no")).is_ok() {})
+            })
+            .collect();
+        let error = join(thread::spawn(move || batch.try_join_all().unwrap_err()));
+        assert_eq!(error.into_error(), Some("no"));
+        producers.into_iter().for_each(join);
+    }
+}
+
+#[test]
+fn a_wait_ends_in_time_although_spawners_add_tasks_as_fast_as_they_end() {
+    for _ in 0..10 {
+        let pool = quiet(2);
+        let mut batch = pool.batch();
+        let producers: Vec<_> = (0..4)
+            .map(|_| {
+                let spawner = batch.spawner();
+                thread::spawn(move || while spawner.spawn(|| ()).is_ok() {})
+            })
+            .collect();
+        let waiter = thread::spawn(move || {
+            let time_out = Duration::from_millis(10);
+            assert!(batch.join_all_timeout(time_out).is_none(), "spawners are left");
+            assert!(poll_once(pin!(batch.join_all_async())).is_pending(), "spawners are left");
+        });
+        join(waiter);
+        producers.into_iter().for_each(join);
+    }
 }
 
 #[test]

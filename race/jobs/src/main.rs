@@ -2,10 +2,10 @@
 //! in a process of its own.
 //!
 //! ```sh
-//! cargo run --release --manifest-path race/jobs/Cargo.toml
+//! cargo run --release -- jobs --rounds 5
 //! ```
 //!
-//! It starts a server of its own: the program that `NATS_SERVER` names, or `nats-server`. apalis-nats needs one from 2.12 on; with
+//! That is race, which builds this package and runs it with the number of rounds. It starts a server of its own: the program that `NATS_SERVER` names, or `nats-server`. apalis-nats needs one from 2.12 on; with
 //! an older one it is left out.
 
 mod contenders; // what is measured

@@ -97,6 +97,18 @@ fn faults_are_chosen_by_name_and_have_no_page() {
     }
 }
 
+#[test]
+fn jobs_has_rounds_and_no_conditions() {
+    let check = |line: &str| {
+        let arguments = ["race", "jobs"].into_iter().chain(line.split_whitespace());
+        Cli::try_parse_from(arguments)?.check_jobs()
+    };
+    check("--rounds 7").expect("rounds");
+    for line in ["--rounds 0", "--busy 2", "--cores 1", "--json", "--report there.html"] {
+        assert_eq!(check(line).expect_err(line).exit_code(), 2, "{line}");
+    }
+}
+
 fn scenarios(line: &str) -> Result<Vec<Scenario>, clap::Error> {
     let arguments = ["race"].into_iter().chain(line.split_whitespace());
     Cli::try_parse_from(arguments)?.scenarios()
