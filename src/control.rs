@@ -1,6 +1,6 @@
 //! `Control`: what every pool has beside its way of submitting: figures, size and ends.
 
-mod steer; // any engine behind one face
+mod any_engine; // an engine without the type of its work
 mod figures; // how it goes
 mod size; // how many workers there may be
 mod limits; // .. and how many tasks and submitters may wait, and how long workers stay
@@ -16,11 +16,11 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use self::steer::Steer;
+use self::any_engine::AnyEngine;
 pub use self::stop::Cancelled;
 pub(crate) use self::stop::LAST_WAIT;
 pub(crate) use self::timer::within;
-use crate::engine::{Ended, Engine, NoStart, Work};
+use crate::engine::{Ended, Engine, Limits, NoStart, Work};
 use crate::error::StillRunning;
 use crate::multi::load::Load;
 
@@ -55,7 +55,7 @@ use crate::multi::load::Load;
 /// ```
 #[derive(Clone)]
 pub struct Control {
-    engine: Arc<dyn Steer>,
+    engine: Arc<dyn AnyEngine>,
     /// Whether the last handle of the pool is gone, so that nothing can be submitted any more.
     abandoned: Arc<AtomicBool>,
 }
@@ -65,7 +65,7 @@ impl Control {
         Control { engine, abandoned: Arc::default() }
     }
 
-    fn steer(&self) -> Arc<dyn Steer> {
+    fn engine(&self) -> Arc<dyn AnyEngine> {
         Arc::clone(&self.engine)
     }
 
@@ -81,8 +81,15 @@ impl Control {
         self.abandoned.load(Relaxed)
     }
 
+    /// Changes limits, in one step with what `change` checks.
+    fn change_limits<E>(&self, change: impl Fn(&mut Limits) -> Result<(), E>) -> Result<(), E> {
+        let mut outcome = Ok(());
+        self.engine().change_limits(&mut |limits| outcome = change(limits));
+        outcome
+    }
+
     pub(crate) fn start_workers(&self, workers: usize) -> Result<(), NoStart> {
-        self.steer().prestart(workers)
+        self.engine().prestart(workers)
     }
 
     /// Costs two or three reads, and no lock.
@@ -92,7 +99,7 @@ impl Control {
 
     /// An error if the caller would wait for itself.
     pub(crate) fn check_outside(&self, what: Ended) -> Result<(), StillRunning> {
-        self.engine.check_outside(what)
+        self.engine.check_wait(what, false)
     }
 
     pub(crate) fn still_running(&self) -> StillRunning {

@@ -34,7 +34,7 @@ impl Control {
     /// ```
     #[doc(alias = "WaitAll")]
     pub fn blocking_wait_idle(&self) -> Result<(), StillRunning> {
-        self.steer().wait_until(Ended::Tasks, None)
+        self.engine().wait_until(Ended::Tasks, None)
     }
 
     /// Is ready when no accepted task is left. The pool stays open. For any executor; borrows nothing. Dropped, it
@@ -58,7 +58,7 @@ impl Control {
     /// ```
     #[doc(alias = "WaitAll")]
     pub fn wait_idle_async(&self) -> impl Future<Output = Result<(), StillRunning>> + Send + use<> {
-        let engine = self.steer();
+        let engine = self.engine();
         async move { engine.until(Ended::Tasks).await }
     }
 
@@ -77,7 +77,7 @@ impl Control {
     /// ```
     #[doc(alias = "shutdown")]
     pub fn close(&self) {
-        self.steer().close();
+        self.engine().close();
     }
 
     /// Closes the pool and blocks the thread until everything accepted has run and every worker's thread
@@ -157,12 +157,12 @@ impl Control {
     #[doc(alias = "Release")]
     #[doc(alias = "shutdown")]
     pub fn drain_async(&self) -> impl Future<Output = Result<(), StillRunning>> + Send + use<> {
-        let engine = self.steer();
+        let engine = self.engine();
         async move { engine.until(Ended::Workers).await }
     }
 
     pub(crate) fn drain_until(&self, deadline: Option<Instant>) -> Result<(), StillRunning> {
-        self.steer().drain(deadline)
+        self.engine().wait_until(Ended::Workers, deadline)
     }
 
     /// Drops every task that has not been started, and says how many. They count as cancelled.
@@ -184,7 +184,7 @@ impl Control {
     #[doc(alias = "Cancel")]
     #[doc(alias = "shutdownNow")]
     pub fn discard(&self) -> usize {
-        self.steer().discard()
+        self.engine().discard()
     }
 
     /// Opens a drained pool again, with the same settings and the figures going on.
@@ -210,7 +210,7 @@ impl Control {
     #[doc(alias = "Reset")]
     pub fn reopen(&self) -> Result<(), ReopenError> {
         if !self.is_abandoned() {
-            let opened = self.steer().reopen();
+            let opened = self.engine().reopen();
             if !self.is_abandoned() {
                 return opened;
             }

@@ -31,20 +31,21 @@ impl Control {
     #[doc(alias = "resize_queue")]
     pub fn set_queue(&self, tasks: usize) -> Result<(), BuildError> {
         self.check_queue(tasks)?;
-        self.steer().set_queue(tasks);
+        self.engine().change_limits(&mut |limits| limits.queue = tasks);
         Ok(())
     }
 
     pub(crate) fn check_queue(&self, tasks: usize) -> Result<(), BuildError> {
         let bound = (tasks < usize::MAX).then_some(tasks);
-        if self.engine.is_preallocated() {
+        let limits = self.engine.limits();
+        if limits.preallocate {
             check_preallocate(bound, false)?;
         }
         match bound {
-            None if self.engine.grows_by_load() => {
+            None if limits.growth.is_some() => {
                 Err(BuildError::of("queue", "without a bound it has no load"))
             }
-            Some(0) if self.engine.grows_by_load() => {
+            Some(0) if limits.growth.is_some() => {
                 Err(BuildError::of("queue", "a queue of 0 has no load"))
             }
             _ => Ok(()),
@@ -69,7 +70,7 @@ impl Control {
     #[doc(alias = "MaxBlockingTasks")]
     #[doc(alias = "set_max_waiters")]
     pub fn set_waiters(&self, submitters: usize) {
-        self.steer().set_waiters(submitters);
+        self.engine().change_limits(&mut |limits| limits.waiters = submitters);
     }
 
     /// Changes how many workers stay although they are idle, as the lower end of
@@ -94,7 +95,13 @@ impl Control {
     /// ```
     pub fn set_minimum(&self, workers: usize) -> Result<(), BuildError> {
         self.check_minimum(workers)?;
-        self.steer().set_minimum(workers)
+        let most = self.engine.most();
+        self.change_limits(|limits| {
+            check_minimum(workers, limits.capacity.min(most))?;
+            limits.minimum = workers;
+            Ok::<(), BuildError>(())
+        })?;
+        Ok(self.start_workers(workers)?)
     }
 
     pub(crate) fn check_minimum(&self, minimum: usize) -> Result<(), BuildError> {
@@ -132,7 +139,7 @@ impl Control {
     pub fn set_keep_alive(&self, time: impl Into<Option<Duration>>) -> Result<(), BuildError> {
         let time = time.into();
         self.check_keep_alive(time)?;
-        self.steer().set_keep_alive(time);
+        self.engine().change_limits(&mut |limits| limits.keep_alive = time);
         Ok(())
     }
 
@@ -152,7 +159,7 @@ impl Control {
 }
 
 /// Whether a pool of this capacity can have this minimum.
-pub(super) fn check_minimum(minimum: usize, capacity: usize) -> Result<(), BuildError> {
+fn check_minimum(minimum: usize, capacity: usize) -> Result<(), BuildError> {
     if minimum > capacity {
         let problem = format!("the minimum {minimum} is above the capacity {capacity}");
         return Err(BuildError::of("workers", problem));

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use loom::thread;
 
 use super::Control;
-use super::steer::Steer as _;
-use crate::engine::Engine;
 use crate::engine::models::{explore, settings};
+use crate::engine::{Ended, Engine};
 use crate::pool::Closures;
 
 #[test]
@@ -20,7 +19,7 @@ fn the_minimum_is_never_above_the_capacity() {
         let resized = control.resize(1).is_ok();
         let raised = thread.join().unwrap();
         assert!(resized != raised, "each is refused after the other");
-        assert!(engine.minimum() <= control.capacity());
-        engine.drain(None).unwrap();
+        assert!(engine.limits().minimum <= control.capacity());
+        engine.wait_until(Ended::Workers, None).unwrap();
     });
 }

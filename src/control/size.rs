@@ -30,12 +30,17 @@ impl Control {
     #[doc(alias = "SetSize")]
     #[doc(alias = "set_num_threads")]
     pub fn resize(&self, workers: usize) -> Result<(), ResizeError> {
-        self.steer().resize(workers)
+        let most = self.engine.most();
+        self.change_limits(|limits| {
+            check_capacity(workers, limits.minimum, most)?;
+            limits.capacity = workers;
+            Ok(())
+        })
     }
 
     /// Whether the pool can be given this capacity.
     pub(crate) fn check_capacity(&self, workers: usize) -> Result<(), ResizeError> {
-        check_capacity(workers, self.engine.minimum(), self.engine.most())
+        check_capacity(workers, self.engine.limits().minimum, self.engine.most())
     }
 
     /// Starts workers until there are `workers` of them, so that the tasks to come find them. They retire
@@ -68,11 +73,7 @@ impl Control {
 }
 
 /// Whether a pool with this minimum can be given this capacity.
-pub(super) fn check_capacity(
-    workers: usize,
-    minimum: usize,
-    limit: usize,
-) -> Result<(), ResizeError> {
+fn check_capacity(workers: usize, minimum: usize, limit: usize) -> Result<(), ResizeError> {
     if workers == 0 {
         return Err(ResizeError::NoWorkers);
     }

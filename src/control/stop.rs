@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::timer::within;
 use super::{Control, deadline};
+use crate::engine::{Ended, WorkerKind};
 use crate::error::{Cause, StillRunning};
 
 /// How long a shutdown waits for what it has asked to stop. A task that looks whether it is cancelled does so far more
@@ -113,7 +114,11 @@ impl Control {
     #[doc(alias = "shutdown_now")]
     #[allow(clippy::must_use_candidate, reason = "what is asked for is the cancelling")]
     pub fn cancel_all(&self) -> Cancelled {
-        self.steer().cancel_all()
+        let (queued, running) = self.engine().cancel_all();
+        match self.engine.worker_kind() {
+            WorkerKind::Threads => Cancelled { queued, futures: 0, asked: running },
+            WorkerKind::Drivers(_) => Cancelled { queued, futures: running, asked: 0 },
+        }
     }
 
     /// Closes the pool and blocks the thread until everything has ended: for up to `grace` as
@@ -159,7 +164,7 @@ impl Control {
 
     /// An error if a shutdown could not wait on the calling thread.
     pub(crate) fn check_blocking_shutdown(&self) -> Result<(), StillRunning> {
-        self.engine.check_drain().map_err(|left| match left.cause {
+        self.engine.check_wait(Ended::Workers, true).map_err(|left| match left.cause {
             Cause::InRuntime(_) => {
                 StillRunning { cause: Cause::InRuntime("shutdown_async"), ..left }
             }

@@ -277,13 +277,8 @@ impl<W: Work> Engine<W> {
         &self.work
     }
 
-    /// How it was built. The limits may have changed since.
-    pub(crate) fn settings(&self) -> &Settings {
-        &self.settings
-    }
-
-    pub(crate) fn minimum(&self) -> usize {
-        self.lock().limits.minimum
+    pub(crate) fn limits(&self) -> Limits {
+        self.lock().limits.clone()
     }
 
     #[cfg(any(feature = "tokio", test))]
