@@ -24,11 +24,12 @@ mod latch; // tasks without a handle
 use std::fmt;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use self::latch::{Latch, Latched};
 use self::result_slot::{Empty, ResultSlot, Unfilled};
 use self::tasks::Tasks;
+use crate::engine::sync::{Mutex, lock};
 use crate::engine::{self, Patience};
 use crate::error::{JoinError, SubmitError, TaskPanic};
 use crate::handle::JoinHandle;
@@ -57,10 +58,6 @@ pub struct Scope<'scope, 'env: 'scope> {
     latch: Option<Arc<Latch>>,
     /// Neither lifetime may be shortened or lengthened: closures with these lifetimes go in.
     lifetimes: PhantomData<(&'scope mut &'scope (), &'env mut &'env ())>,
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Pool {
@@ -143,7 +140,7 @@ impl Pool {
         let scope = Scope { pool: self, tasks: Mutex::new(tasks), latch, lifetimes: PhantomData };
         let outcome = catch_unwind(AssertUnwindSafe(|| body(&scope)));
         scope.wait_for_all();
-        let panic = locked(&scope.tasks).take_panic();
+        let panic = lock(&scope.tasks).take_panic();
         let panic = panic.or_else(|| scope.latch.as_ref().and_then(|latch| latch.take_panic()));
         match (outcome, panic) {
             (Err(payload), _) => resume_unwind(payload),
@@ -263,7 +260,7 @@ impl<'scope> Scope<'scope, '_> {
         let inside = Arc::clone(&shared);
         let (slot, run) = fill_slot(origin);
         let whole = without_lifetime(Box::new(move || {
-            let task = locked(&inside).take();
+            let task = lock(&inside).take();
             drop(inside);
             if let Some(task) = task {
                 run(task);
@@ -278,7 +275,7 @@ impl<'scope> Scope<'scope, '_> {
             }
             Err(error) => error,
         };
-        let (reason, task) = (error.reason(), locked(&shared).take());
+        let (reason, task) = (error.reason(), lock(&shared).take());
         drop(error);
         match task {
             Some(task) => Err(SubmitError::new(task, reason)),

@@ -12,13 +12,14 @@ mod puller;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Wake, Waker};
 
 use self::puller::{InThePool, Own, Puller};
 use super::futures::{Futures, Job};
 use super::ramp_up::RampUp;
 use super::source::PollItems;
+use crate::engine::sync::{Mutex, lock};
 use crate::engine::{Cell, CloseSubscription, Drives, Engine, contain, replace_waits};
 use crate::error::{JoinError, Refused, TaskPanic};
 
@@ -84,10 +85,6 @@ enum Next<N, T> {
     Item(N, T),
     Wait,
     Over,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<S, F, Fut, K> Pull<S, F, K>

@@ -1,17 +1,14 @@
 //! Where the results of pulled items go.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::Waker;
 
 use super::pull::Sink;
+use crate::engine::sync::{Mutex, lock};
 use crate::engine::{End, Hooks, contain};
 use crate::error::{Failures, ForEachError, JoinError, TaskError};
 use crate::map::InOrder;
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// The sink of `for_each`: only failures are kept. If the future of `for_each` was dropped, the hook receives the
 /// first panic when the last puller is gone.

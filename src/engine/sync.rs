@@ -20,8 +20,8 @@ pub(crate) use loom::{
 
 use std::time::{Duration, Instant};
 
-/// Locks, and goes on after a panic: the engine calls nothing of a user's under a lock, so what a
-/// lock guards is whole even if the thread that held it is gone.
+/// Locks, and goes on after a panic: no panic of a user's code leaves a place where a lock is held, so what a lock
+/// guards is whole even if the thread that held it is gone.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

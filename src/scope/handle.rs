@@ -5,9 +5,9 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use super::locked;
 use super::result_slot::ResultSlot;
 use crate::completions::InFlight;
+use crate::engine::sync::lock;
 use crate::engine::{self, Joinable};
 use crate::error::JoinError;
 
@@ -124,7 +124,7 @@ impl<T> ScopedHandle<'_, T> {
     #[must_use]
     pub fn is_finished(&self) -> bool {
         let counted = self.task_state.as_ref().is_none_or(|task_state| task_state.is_done());
-        counted && locked(&self.slot.0).outcome.is_some()
+        counted && lock(&self.slot.0).outcome.is_some()
     }
 
     fn poll(&self, context: &Context<'_>) -> Poll<Result<T, JoinError>> {
@@ -132,7 +132,7 @@ impl<T> ScopedHandle<'_, T> {
         if self.task_state.as_ref().is_some_and(|task_state| task_state.watch(context.waker())) {
             return Poll::Pending;
         }
-        let mut content = locked(&self.slot.0);
+        let mut content = lock(&self.slot.0);
         match content.outcome.take() {
             Some(outcome) => Poll::Ready(outcome),
             None => {
@@ -154,7 +154,7 @@ impl<T: Send> InFlight for ScopedHandle<'_, T> {
     fn take(mut self) -> Result<T, JoinError> {
         self.cancel_on_drop = false;
         // The result slot is filled before the task has ended.
-        let outcome = locked(&self.slot.0).outcome.take();
+        let outcome = lock(&self.slot.0).outcome.take();
         outcome.unwrap_or(Err(JoinError::Cancelled))
     }
 

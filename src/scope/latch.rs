@@ -1,11 +1,11 @@
 //! The latch: counts the tasks of a scope that have no handle, and tells when there are none left.
 
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
-use super::locked;
+use crate::engine::sync::{Mutex, lock};
 use crate::engine::task::closure::{RunOnce, Task, fits};
 use crate::engine::{Counts, End, Engine, QueuedTask, contain};
 use crate::error::TaskPanic;
@@ -49,7 +49,7 @@ impl Latch {
     /// Ready when no task holds it.
     pub(super) fn poll(&self, context: &Context<'_>) -> Poll<()> {
         // First the waker, then the look: the last one that lets go later wakes it.
-        let old = locked(&self.waker).replace(context.waker().clone());
+        let old = lock(&self.waker).replace(context.waker().clone());
         drop(old);
         // Acquire: pairs with the Release in `Hold::drop`, so that all the tasks did is seen.
         if self.held.load(Ordering::Acquire) == 0 { Poll::Ready(()) } else { Poll::Pending }
@@ -57,7 +57,7 @@ impl Latch {
 
     /// Keeps the first panic.
     fn note_panic(&self, panic: TaskPanic) {
-        let mut kept = locked(&self.panic);
+        let mut kept = lock(&self.panic);
         let other = if kept.is_none() { kept.replace(panic) } else { Some(panic) };
         drop(kept);
         // To drop what a task panicked with may panic, too.
@@ -65,7 +65,7 @@ impl Latch {
     }
 
     pub(super) fn take_panic(&self) -> Option<TaskPanic> {
-        locked(&self.panic).take()
+        lock(&self.panic).take()
     }
 }
 
@@ -73,7 +73,7 @@ impl Drop for Hold {
     fn drop(&mut self) {
         // AcqRel: pairs with the Acquire in `poll`, for each of those who let go.
         if self.0.held.fetch_sub(1, Ordering::AcqRel) == 1 {
-            let waker = locked(&self.0.waker).take();
+            let waker = lock(&self.0.waker).take();
             waker.into_iter().for_each(Waker::wake);
         }
     }

@@ -1,9 +1,9 @@
 //! The result slot: where a task of a scope leaves its result, which may borrow.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::task::Waker;
 
-use super::locked;
+use crate::engine::sync::{Mutex, lock};
 use crate::error::{JoinError, TaskPanic};
 
 /// Where a task leaves its result.
@@ -28,7 +28,7 @@ pub(super) trait Empty: Send + Sync {
 
 impl<T: Send> Empty for ResultSlot<T> {
     fn empty(&self) -> Option<TaskPanic> {
-        let outcome = locked(&self.0).outcome.take();
+        let outcome = lock(&self.0).outcome.take();
         match outcome {
             Some(Err(error)) => error.into_panic(),
             _ => None,
@@ -36,7 +36,7 @@ impl<T: Send> Empty for ResultSlot<T> {
     }
 
     fn is_empty(&self) -> bool {
-        locked(&self.0).outcome.is_none()
+        lock(&self.0).outcome.is_none()
     }
 }
 
@@ -45,7 +45,7 @@ pub(super) struct Unfilled<T>(pub(super) Arc<ResultSlot<T>>);
 
 impl<T> Unfilled<T> {
     pub(super) fn fill(&self, outcome: Result<T, JoinError>) {
-        let mut content = locked(&self.0.0);
+        let mut content = lock(&self.0.0);
         if content.outcome.is_none() {
             content.outcome = Some(outcome);
         }

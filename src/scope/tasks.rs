@@ -3,9 +3,10 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use super::Scope;
 use super::result_slot::Empty;
-use super::{Scope, locked};
 use crate::engine;
+use crate::engine::sync::lock;
 use crate::error::{JoinError, TaskPanic};
 use crate::handle::JoinHandle;
 
@@ -48,7 +49,7 @@ impl Started {
 
 impl Scope<'_, '_> {
     pub(super) fn remember(&self, handle: JoinHandle<()>, slot: Option<Arc<dyn Empty>>) {
-        let mut tasks = locked(&self.tasks);
+        let mut tasks = lock(&self.tasks);
         let number = tasks.started;
         tasks.started += 1;
         tasks.handles.push_back(Started { number, handle, slot });
@@ -71,7 +72,7 @@ impl Scope<'_, '_> {
             None => outcome.err().and_then(JoinError::into_panic),
         };
         let Some(panic) = panic else { return };
-        let mut tasks = locked(&self.tasks);
+        let mut tasks = lock(&self.tasks);
         let is_first = tasks.panic.as_ref().is_none_or(|(other, _)| task.number < *other);
         let rest = if is_first {
             tasks.panic.replace((task.number, panic))
@@ -94,13 +95,13 @@ impl Scope<'_, '_> {
                 engine::block_on(|context| latch.poll(context));
             }
             // Those without a handle may have started some with one.
-            if locked(&self.tasks).handles.is_empty() {
+            if lock(&self.tasks).handles.is_empty() {
                 return;
             }
         }
     }
 
     fn next_with_handle(&self) -> Option<Started> {
-        locked(&self.tasks).handles.pop_front()
+        lock(&self.tasks).handles.pop_front()
     }
 }
