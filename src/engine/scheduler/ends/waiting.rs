@@ -81,7 +81,11 @@ impl<W: Work> Engine<W> {
         self.check_wait(what, is_over(deadline) || W::may_block())?;
         let end = AwaitedEnd::of(self, what, Waiter::parked());
         if end.waiter.wait(deadline, || None).is_none() {
-            return Err(self.still_running());
+            // A verdict is given under the lock, so the end either has come after all or is told as it stands.
+            let scheduler = self.lock();
+            if end.waiter.verdict().is_none() {
+                return Err(scheduler.still_running());
+            }
         }
         end.join_left();
         Ok(())
