@@ -247,6 +247,10 @@ impl<T: InFlight> Completions<T> {
         &mut self,
         deadline: Option<Instant>,
     ) -> Option<Option<Numbered<T::Output>>> {
+        engine::while_resumed(|| self.wait_until(deadline))
+    }
+
+    fn wait_until(&mut self, deadline: Option<Instant>) -> Option<Option<Numbered<T::Output>>> {
         loop {
             if let Some(outcome) = self.take_ended() {
                 return Some(Some(outcome));
@@ -281,18 +285,19 @@ impl<T: InFlight> Completions<T> {
         &mut self,
         context: &mut Context<'_>,
     ) -> Poll<Option<Numbered<T::Output>>> {
-        engine::resume_on_thread();
-        let in_task = engine::depth() > 0;
-        let mut polled = self.poll_ended(context, in_task);
-        while polled.is_pending() && self.run_one_here() {
-            polled = self.poll_ended(context, in_task);
-        }
-        if polled.is_ready() {
-            self.suspension = None;
-        } else if let Some(by) = engine::suspend_on(&mut self.suspension) {
-            self.want_all(&by);
-        }
-        polled
+        engine::while_resumed(|| {
+            let in_task = engine::depth() > 0;
+            let mut polled = self.poll_ended(context, in_task);
+            while polled.is_pending() && self.run_one_here() {
+                polled = self.poll_ended(context, in_task);
+            }
+            if polled.is_ready() {
+                self.suspension = None;
+            } else if let Some(by) = engine::suspend_on(&mut self.suspension) {
+                self.want_all(&by);
+            }
+            polled
+        })
     }
 
     /// If this is called by a task, the waker is also woken for each task that is added, so that the pool knows that

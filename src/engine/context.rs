@@ -222,13 +222,16 @@ fn replace_in_frame(waits: Option<Arc<Waits>>) -> Option<Arc<Waits>> {
     with_innermost(|frame| replace(&mut frame.waits, waits)).flatten()
 }
 
-/// A task that has its thread for itself polls a handle, so it runs.
-pub(crate) fn resume_on_thread() {
-    if MARK.with(|mark| mark.polled.get())
-        && let Some(waits) = with_innermost(|frame| frame.waits.clone()).flatten()
-    {
-        waits.resume();
-    }
+/// Calls `run`, which polls a handle or blocks. If the task has the thread for itself, it counts as running meanwhile, and
+/// waits again for its pending handles after that.
+pub(crate) fn while_resumed<R>(run: impl FnOnce() -> R) -> R {
+    let waits_of = |frame: &mut Frame| frame.waits.clone().filter(|_| frame.has_thread);
+    let has_polled = MARK.with(|mark| mark.polled.get());
+    let waits = if has_polled { with_innermost(waits_of).flatten() } else { None };
+    waits.iter().for_each(|waits| waits.resume());
+    let result = run();
+    waits.iter().for_each(|waits| waits.suspend());
+    result
 }
 
 /// Says whose functions are those of the task that the thread goes on with, if it has no handle.

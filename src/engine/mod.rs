@@ -40,7 +40,7 @@ use crate::on_cancel::Cancels;
 
 pub(crate) use self::actions::Release;
 pub(crate) use self::contain::contain;
-pub(crate) use self::context::{depth, has_thread, is_cancelled, resume_on_thread, with_current};
+pub(crate) use self::context::{depth, has_thread, is_cancelled, while_resumed, with_current};
 pub(crate) use self::queue::fast_path::MOST_BUSY as MAX_WORKERS;
 pub(crate) use self::scheduler::accounting::{Counts, End};
 #[cfg(feature = "tokio")]

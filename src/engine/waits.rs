@@ -3,6 +3,10 @@
 //! A task counts as waiting from the moment its poll returns, if it holds a handle that it has polled and that
 //! was pending, until it is polled again or has no such handle any more. A handle belongs to the task that
 //! polled it last. When that task has ended, what is left of its handles counts for nothing.
+//!
+//! A task that has a thread for itself is polled by an executor that the engine does not know. It counts as waiting from the
+//! end of the poll of such a handle, and as running while it polls another one or blocks in a wait of formic's, which lends the
+//! place itself.
 
 use std::panic::RefUnwindSafe;
 use std::sync::{Arc, Weak};

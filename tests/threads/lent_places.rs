@@ -1,9 +1,11 @@
 //! A task that waits for another task lends its place: on pools of threads.
 
+use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, mpsc};
 use std::time::Duration;
 
+use crate::common::{PATIENCE, poll_once};
 use formic::{FnPool, Growth, JoinHandle, Pool};
 
 /// Counts how many run at once, and the most there were.
@@ -383,6 +385,52 @@ fn a_handle_that_a_task_has_left_behind_takes_no_lent_place() {
     release.send(()).unwrap();
     held.join().unwrap().unwrap();
     left.join().unwrap();
+}
+
+/// A pool of one whose tasks run on its own workers only, because each has a state.
+fn one_with_a_state<R: Send + 'static>() -> FnPool<Box<dyn FnOnce() -> R + Send>, R> {
+    let call = |(): &mut (), task: Box<dyn FnOnce() -> R + Send>| task();
+    FnPool::builder().workers(1).build_with(|| (), call).unwrap()
+}
+
+#[test]
+fn a_task_that_has_polled_one_handle_and_joins_another_lends_one_place() {
+    let pool = one_with_a_state();
+    let inner = pool.clone();
+    let (has_started, started) = mpsc::channel();
+    let (tell_second, second) = mpsc::channel();
+    let task = move || {
+        let first = move || {
+            has_started.send(()).unwrap();
+            second.recv_timeout(Duration::from_millis(100)).is_err()
+        };
+        let mut first = pin!(inner.spawn(Box::new(first)).unwrap());
+        let second = inner.spawn(Box::new(move || tell_second.send(()).is_ok())).unwrap();
+        assert!(poll_once(first.as_mut()).is_pending());
+        started.recv().unwrap();
+        second.join().unwrap_or_default();
+        block_on(first).unwrap()
+    };
+    let task = pool.spawn(Box::new(task)).unwrap();
+    assert!(task.join().unwrap(), "one started beside the other");
+}
+
+#[test]
+fn a_task_lends_its_place_for_a_pending_handle_although_it_has_polled_another_since() {
+    let pool = one_with_a_state();
+    let (inner, other) = (pool.clone(), Pool::new(1));
+    let done = other.spawn(|| ()).unwrap();
+    other.wait_idle().unwrap();
+    let task = move || {
+        let (has_run, ran) = mpsc::channel();
+        let pending = inner.spawn(Box::new(move || has_run.send(()).is_ok())).unwrap();
+        let mut pending = pin!(pending);
+        assert!(poll_once(pending.as_mut()).is_pending());
+        assert!(poll_once(pin!(done)).is_ready());
+        // As an executor does that knows of no pool.
+        ran.recv_timeout(PATIENCE).is_ok()
+    };
+    assert!(pool.spawn(Box::new(task)).unwrap().join().unwrap(), "the task waits for ever");
 }
 
 /// With a low load, workers go. One that is there for a lent place stays until it has taken the task.

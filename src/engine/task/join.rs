@@ -5,7 +5,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use crate::engine::actions::Release;
-use crate::engine::context::{current_waits, has_thread, resume_on_thread};
+use crate::engine::context::{current_waits, has_thread, while_resumed};
 use crate::engine::spin::look;
 use crate::engine::task::handle::Joinable;
 use crate::engine::wait::{is_over, park_until, this_thread};
@@ -34,6 +34,14 @@ pub(crate) fn wait_for<R>(
 /// Waits until a task has ended, on a thread, and for what `poll` finds then. If the thread runs a task, that one
 /// runs the awaited one itself or lends its place: see [`lend`](crate::engine::scheduler::lend).
 pub(crate) fn wait_with<R, T>(
+    task_state: &Arc<dyn Joinable<R>>,
+    deadline: Option<Instant>,
+    poll: impl FnMut(&Waker) -> Option<T>,
+) -> Option<T> {
+    while_resumed(|| wait_resumed(task_state, deadline, poll))
+}
+
+fn wait_resumed<R, T>(
     task_state: &Arc<dyn Joinable<R>>,
     deadline: Option<Instant>,
     mut poll: impl FnMut(&Waker) -> Option<T>,
@@ -70,19 +78,20 @@ pub(crate) fn poll_outcome<R>(
     suspension: &mut Option<Suspension>,
     context: &Context<'_>,
 ) -> Poll<Result<R, JoinError>> {
-    resume_on_thread();
-    let mut outcome = task_state.collect(context.waker());
-    if outcome.is_none() && run_here(task_state) {
-        outcome = task_state.collect(context.waker());
-    }
-    if let Some(outcome) = outcome {
-        *suspension = None;
-        return Poll::Ready(outcome);
-    }
-    if let Some(by) = suspend_on(suspension) {
-        Arc::clone(task_state).want(by);
-    }
-    Poll::Pending
+    while_resumed(|| {
+        let mut outcome = task_state.collect(context.waker());
+        if outcome.is_none() && run_here(task_state) {
+            outcome = task_state.collect(context.waker());
+        }
+        if let Some(outcome) = outcome {
+            *suspension = None;
+            return Poll::Ready(outcome);
+        }
+        if let Some(by) = suspend_on(suspension) {
+            Arc::clone(task_state).want(by);
+        }
+        Poll::Pending
+    })
 }
 
 /// Runs a queued task on the calling thread, which joins it, if it may. True if it has run.
