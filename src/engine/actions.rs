@@ -61,3 +61,5 @@ impl Extend<Waker> for Wakers {
 
 /// What may be dropped only while no lock is held: that may call user code.
 pub(crate) trait Release: Send + Sync {}
+
+impl<T: Send + Sync> Release for T {}

@@ -28,8 +28,6 @@ struct Handles {
     lent: bool,
 }
 
-impl Release for Waits {}
-
 // A handle may cross a `catch_unwind`: what a task waits for is changed under a lock, in steps that cannot panic.
 impl RefUnwindSafe for Waits {}
 

@@ -55,8 +55,6 @@ pub(crate) trait Queued<J>: Release {
     fn is_awaited(&self) -> bool;
 }
 
-impl<W: Work> Release for Engine<W> {}
-
 /// Stands for a task without a handle.
 impl<W: Work> Stoppable for Engine<W> {
     fn should_stop(&self) -> bool {

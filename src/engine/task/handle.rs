@@ -293,5 +293,3 @@ impl<W: Work, P: Send, R: Send> Stoppable for TaskState<W, P, R> {
         &self.engine.cancels
     }
 }
-
-impl<W: Work, P: Send, R: Send> Release for TaskState<W, P, R> {}

@@ -8,8 +8,6 @@ use crate::engine::sync::Arc as Shared;
 /// A queued task that another one waits for.
 struct Task;
 
-impl Release for Task {}
-
 impl Queued<u32> for Task {
     fn claim(self: Arc<Self>) -> Result<u32, Arc<dyn Release>> {
         Ok(7)
