@@ -61,10 +61,18 @@ struct Content<P, R> {
     recipient: Recipient,
     /// What the task is, or has, that waits for this one: gone when that task has ended.
     awaited_by: Option<Weak<dyn Release>>,
-    /// The pool has it among the tasks that others wait for.
-    listed: bool,
+    turn: Turn,
+}
+
+/// When a task that is packed starts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    /// When it has come to the front of the queue.
+    Own,
+    /// As before; or in a lent place, because the pool has listed it among the tasks that others wait for.
+    Listed,
     /// It was taken out of its turn, for a lent place.
-    claimed: bool,
+    Claimed,
 }
 
 enum Stage<P, R> {
@@ -101,8 +109,7 @@ impl<W: Unpack<P, R>, P: Send + 'static, R: Send + 'static> TaskState<W, P, R> {
             waker: None,
             recipient: Recipient::Handle,
             awaited_by: None,
-            listed: false,
-            claimed: false,
+            turn: Turn::Own,
         };
         let task_state = Arc::new(TaskState {
             engine: Arc::clone(engine),
@@ -269,12 +276,12 @@ impl<W: Unpack<P, R>, P: Send + 'static, R: Send + 'static> QueuedTask for TaskS
 impl<P, R> Content<P, R> {
     /// Whether it has not started, and stands in the queue.
     fn is_queued(&self) -> bool {
-        matches!(self.stage, Stage::Packed(_)) && !self.claimed
+        matches!(self.stage, Stage::Packed(_)) && self.turn != Turn::Claimed
     }
 
     /// Looks first and moves then, here as in each other step of a stage: what lies in a stage may be large.
     fn take(&mut self, claimed: bool, next: Stage<P, R>) -> Option<P> {
-        if self.claimed == claimed
+        if (self.turn == Turn::Claimed) == claimed
             && let Stage::Packed(_) = self.stage
             && let Stage::Packed(packed) = replace(&mut self.stage, next)
         {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use std::task::Waker;
 use std::time::Duration;
 
-use super::{Content, Stage, TaskState, Unpack};
+use super::{Content, Recipient, Stage, TaskState, Turn, Unpack};
 use crate::engine::QueuedTask;
 use crate::engine::actions::Release;
 use crate::engine::contain::contain;
@@ -51,28 +51,29 @@ pub(crate) trait Joinable<R>: Send + Sync {
 impl<W: Unpack<P, R>, P: Send + 'static, R: Send + 'static> Queued<W::Job> for TaskState<W, P, R> {
     fn claim(self: Arc<Self>) -> Result<W::Job, Arc<dyn Release>> {
         let mut content = lock(&self.content);
-        content.listed = false;
-        let is_awaited = content.is_awaited();
-        if !is_awaited {
+        if !content.is_awaited() {
             drop(content);
             return Err(self);
         }
-        content.claimed = true;
+        content.turn = Turn::Claimed;
         drop(content);
         Ok(W::job(self, true))
     }
 
     fn is_awaited(&self) -> bool {
-        let mut content = lock(&self.content);
-        content.listed = content.is_awaited();
-        content.listed
+        lock(&self.content).is_awaited()
     }
 }
 
 impl<P, R> Content<P, R> {
-    /// Whether it is still queued, and a task waits for it.
-    fn is_awaited(&self) -> bool {
-        self.is_queued() && self.awaited_by.as_ref().is_some_and(|task| task.strong_count() > 0)
+    /// Whether it is still queued, and a task waits for it. Otherwise it is not listed any more.
+    fn is_awaited(&mut self) -> bool {
+        let has_waiter = self.awaited_by.as_ref().is_some_and(|task| task.strong_count() > 0);
+        let is_awaited = self.is_queued() && has_waiter;
+        if !is_awaited && self.turn == Turn::Listed {
+            self.turn = Turn::Own;
+        }
+        is_awaited
     }
 }
 
@@ -100,7 +101,7 @@ impl<W: Unpack<P, R>, P: Send + 'static, R: Send + 'static> Joinable<R> for Task
             return None;
         }
         content.awaited_by = Some(by);
-        let is_known = replace(&mut content.listed, true);
+        let is_known = replace(&mut content.turn, Turn::Listed) == Turn::Listed;
         drop(content);
         let queued: Weak<dyn Queued<W::Job>> = Arc::downgrade(&self) as _;
         self.engine.await_queued((!is_known).then_some(queued))
@@ -152,7 +153,12 @@ impl<W: Unpack<P, R>, P: Send + 'static, R: Send + 'static> Joinable<R> for Task
     }
 
     fn detach(&self) {
-        self.leave_to_hook();
+        let mut content = lock(&self.content);
+        content.recipient = Recipient::Hook;
+        content.awaited_by = None;
+        let panic = content.take_panic();
+        drop(content);
+        self.tell_hook(panic);
     }
 }
 

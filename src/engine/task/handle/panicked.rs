@@ -43,16 +43,6 @@ impl<W: Unpack<P, R>, P: Send + 'static, R: Send + 'static> TaskState<W, P, R> {
         End::CountedPanic
     }
 
-    /// See [`Joinable::detach`](super::Joinable::detach).
-    pub(super) fn leave_to_hook(&self) {
-        let mut content = lock(&self.content);
-        content.recipient = Recipient::Hook;
-        content.awaited_by = None;
-        let panic = content.take_panic();
-        drop(content);
-        self.tell_hook(panic);
-    }
-
     pub(super) fn tell_hook(&self, panic: Option<TaskPanic>) {
         if let Some(panic) = panic {
             let _: End = self.engine.hooks().tell_panic(panic);
@@ -62,7 +52,7 @@ impl<W: Unpack<P, R>, P: Send + 'static, R: Send + 'static> TaskState<W, P, R> {
 
 impl<P, R> Content<P, R> {
     /// Takes the panic out, whether or not it shows already.
-    fn take_panic(&mut self) -> Option<TaskPanic> {
+    pub(super) fn take_panic(&mut self) -> Option<TaskPanic> {
         if let Stage::Panicked(_) | Stage::Done(Err(JoinError::Panicked(_))) = self.stage
             && let Stage::Panicked(panic) | Stage::Done(Err(JoinError::Panicked(panic))) =
                 replace(&mut self.stage, Stage::Collected)
