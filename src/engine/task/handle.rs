@@ -150,11 +150,7 @@ impl<W: Unpack<P, R>, P: Send + 'static, R: Send + 'static> TaskState<W, P, R> {
 
     /// Takes back a task that has not started; otherwise asks the task to stop.
     pub(crate) fn take_back(&self) -> Option<P> {
-        self.stop.store(true, Ordering::Relaxed);
-        let Some(packed) = self.take_to_cancel() else {
-            self.make_calls();
-            return None;
-        };
+        let packed = self.take_to_cancel()?;
         self.settle(Err(JoinError::Cancelled));
         Some(packed)
     }
@@ -166,15 +162,19 @@ impl<W: Unpack<P, R>, P: Send + 'static, R: Send + 'static> TaskState<W, P, R> {
         }
     }
 
-    /// Takes a task that has not started, and counts it as cancelled.
+    /// Takes a task that has not started, and counts it as cancelled; otherwise asks the task to stop.
     fn take_to_cancel(&self) -> Option<P> {
+        self.stop.store(true, Ordering::Relaxed);
         if let Some(packed) = self.take(false) {
             self.engine.depart();
             return Some(packed);
         }
-        let packed = self.take(true)?;
-        self.engine.count(End::Cancelled, Counts::Claimed);
-        Some(packed)
+        if let Some(packed) = self.take(true) {
+            self.engine.count(End::Cancelled, Counts::Claimed);
+            return Some(packed);
+        }
+        self.make_calls();
+        None
     }
 
     /// Runs the task on the calling thread, with what was taken from the task state.
