@@ -146,9 +146,10 @@ fn workers_that_are_not_ready_go_when_their_tasks_are_discarded() {
     explore(|| {
         let (engine, work) = engine(1, NONE, true);
         engine.submit(1, WAIT).unwrap();
-        engine.close();
+        let other = Arc::clone(&engine);
+        let closer = thread::spawn(move || other.wait_until(Ended::Workers, None).unwrap());
         assert_eq!(engine.discard(), 1);
-        engine.wait_until(Ended::Workers, None).unwrap();
+        closer.join().unwrap();
         assert_eq!(work.ran.load(Ordering::SeqCst), 0);
     });
 }
