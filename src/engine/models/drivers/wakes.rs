@@ -203,6 +203,39 @@ fn a_future_is_not_held_back_by_a_long_poll_of_another() {
 }
 
 #[test]
+fn a_driver_that_does_not_sleep_after_all_is_not_notified() {
+    explore(|| {
+        let pool = pool(2, Start::ByHand, settings(2, 8));
+        let [mut stuck, mut helper] = drivers(&pool);
+        let (first, second, done) = (Event::default(), Event::default(), Event::default());
+        let (its, blocks) = (first.clone(), done.clone());
+        submit(&pool, async move {
+            its.await;
+            blocks.block();
+            1
+        });
+        let its = second.clone();
+        submit(&pool, async move {
+            its.await;
+            done.happen();
+            1
+        });
+        assert_eq!([turn(&mut stuck), turn(&mut helper)], [Turn::Sleep, Turn::Sleep]);
+        pool.close();
+        let helper = thread::spawn(move || turn_until_it_leaves(helper));
+        let waker = thread::spawn(move || {
+            // A driver that goes to sleep may still take the first future. The other driver has to poll the second one.
+            first.happen();
+            second.happen();
+        });
+        turn_until_it_leaves(stuck);
+        helper.join().unwrap();
+        waker.join().unwrap();
+        assert_eq!(ended(&pool), (2, 0));
+    });
+}
+
+#[test]
 fn a_driver_that_helps_calls_the_next() {
     explore_up_to(1, || {
         let pool = pool(3, Start::ByHand, settings(3, 8));
