@@ -18,7 +18,6 @@ use std::task::Waker;
 #[cfg(any(feature = "tokio", test))]
 pub(crate) use self::driven::Driven;
 pub(crate) use self::joinable::Joinable;
-use self::panicked::Recipient;
 use crate::engine::actions::Release;
 use crate::engine::contain::contain;
 use crate::engine::context::as_current;
@@ -58,17 +57,18 @@ pub(crate) struct TaskState<W: Work, P, R> {
 struct Content<P, R> {
     stage: Stage<P, R>,
     waker: Option<Waker>,
-    recipient: Recipient,
+    /// The handle may still collect a panic. If it was dropped, the hook receives it.
+    has_handle: bool,
     /// What the task is, or has, that waits for this one: gone when that task has ended.
     awaited_by: Option<Weak<dyn Release>>,
-    turn: Turn,
+    listing: Listing,
 }
 
 /// When a task that is packed starts.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Turn {
+enum Listing {
     /// When it has come to the front of the queue.
-    Own,
+    Unlisted,
     /// As before; or in a lent place, because the pool has listed it among the tasks that others wait for.
     Listed,
     /// It was taken out of its turn, for a lent place.
@@ -107,9 +107,9 @@ impl<W: Unpack<P, R>, P: Send + 'static, R: Send + 'static> TaskState<W, P, R> {
         let content = Content {
             stage: Stage::Packed(packed),
             waker: None,
-            recipient: Recipient::Handle,
+            has_handle: true,
             awaited_by: None,
-            turn: Turn::Own,
+            listing: Listing::Unlisted,
         };
         let task_state = Arc::new(TaskState {
             engine: Arc::clone(engine),
@@ -276,12 +276,12 @@ impl<W: Unpack<P, R>, P: Send + 'static, R: Send + 'static> QueuedTask for TaskS
 impl<P, R> Content<P, R> {
     /// Whether it has not started, and stands in the queue.
     fn is_queued(&self) -> bool {
-        matches!(self.stage, Stage::Packed(_)) && self.turn != Turn::Claimed
+        matches!(self.stage, Stage::Packed(_)) && self.listing != Listing::Claimed
     }
 
     /// Looks first and moves then, here as in each other step of a stage: what lies in a stage may be large.
     fn take(&mut self, claimed: bool, next: Stage<P, R>) -> Option<P> {
-        if (self.turn == Turn::Claimed) == claimed
+        if (self.listing == Listing::Claimed) == claimed
             && let Stage::Packed(_) = self.stage
             && let Stage::Packed(packed) = replace(&mut self.stage, next)
         {

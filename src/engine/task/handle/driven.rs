@@ -3,7 +3,7 @@
 use std::mem::replace;
 use std::task::Waker;
 
-use super::{Stage, TaskState, Turn, Unpack, contain, lock};
+use super::{Listing, Stage, TaskState, Unpack, contain, lock};
 use crate::engine::scheduler::accounting::{Counts, End};
 use crate::error::{JoinError, TaskPanic};
 use crate::on_cancel::Stoppable;
@@ -57,7 +57,8 @@ impl<W: Unpack<P, R>, P: Send + 'static, R: Send + 'static> Driven<R> for TaskSt
             self.give_up(unwanted);
         }
         let mut content = lock(&self.content);
-        let counts = if content.turn == Turn::Claimed { Counts::Claimed } else { Counts::Driver };
+        let counts =
+            if content.listing == Listing::Claimed { Counts::Claimed } else { Counts::Driver };
         let stage = replace(&mut content.stage, Stage::Open);
         drop(content);
         if let Stage::Stopping = stage {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use std::task::Waker;
 use std::time::Duration;
 
-use super::{Content, Recipient, Stage, TaskState, Turn, Unpack};
+use super::{Content, Listing, Stage, TaskState, Unpack};
 use crate::engine::QueuedTask;
 use crate::engine::actions::Release;
 use crate::engine::contain::contain;
@@ -55,7 +55,7 @@ impl<W: Unpack<P, R>, P: Send + 'static, R: Send + 'static> Queued<W::Job> for T
             drop(content);
             return Err(self);
         }
-        content.turn = Turn::Claimed;
+        content.listing = Listing::Claimed;
         drop(content);
         Ok(W::job(self, true))
     }
@@ -70,8 +70,8 @@ impl<P, R> Content<P, R> {
     fn is_awaited(&mut self) -> bool {
         let has_waiter = self.awaited_by.as_ref().is_some_and(|task| task.strong_count() > 0);
         let is_awaited = self.is_queued() && has_waiter;
-        if !is_awaited && self.turn == Turn::Listed {
-            self.turn = Turn::Own;
+        if !is_awaited && self.listing == Listing::Listed {
+            self.listing = Listing::Unlisted;
         }
         is_awaited
     }
@@ -101,7 +101,7 @@ impl<W: Unpack<P, R>, P: Send + 'static, R: Send + 'static> Joinable<R> for Task
             return None;
         }
         content.awaited_by = Some(by);
-        let is_known = replace(&mut content.turn, Turn::Listed) == Turn::Listed;
+        let is_known = replace(&mut content.listing, Listing::Listed) == Listing::Listed;
         drop(content);
         let queued: Weak<dyn Queued<W::Job>> = Arc::downgrade(&self) as _;
         self.engine.await_queued((!is_known).then_some(queued))
@@ -150,7 +150,7 @@ impl<W: Unpack<P, R>, P: Send + 'static, R: Send + 'static> Joinable<R> for Task
 
     fn detach(&self) {
         let mut content = lock(&self.content);
-        content.recipient = Recipient::Hook;
+        content.has_handle = false;
         content.awaited_by = None;
         let panic = content.take_panic();
         drop(content);

@@ -10,26 +10,16 @@ use super::{Content, Stage, TaskState, Unpack, lock};
 use crate::engine::scheduler::accounting::{Counts, End};
 use crate::error::{JoinError, TaskPanic};
 
-/// Who receives a panic.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Recipient {
-    /// The handle, which may still collect it.
-    Handle,
-    /// The hook: the handle was dropped.
-    Hook,
-}
-
 impl<W: Unpack<P, R>, P: Send + 'static, R: Send + 'static> TaskState<W, P, R> {
     /// Ends a task that panicked: tells its recipient, and counts the task.
     #[cold]
     pub(super) fn end_panicked(&self, panic: TaskPanic, counts: Counts) -> End {
         let mut content = lock(&self.content);
-        let untold = match content.recipient {
-            Recipient::Handle => {
-                content.stage = Stage::Panicked(panic);
-                None
-            }
-            Recipient::Hook => Some(panic),
+        let untold = if content.has_handle {
+            content.stage = Stage::Panicked(panic);
+            None
+        } else {
+            Some(panic)
         };
         drop(content);
         self.tell_hook(untold);
