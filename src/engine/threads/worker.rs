@@ -234,11 +234,17 @@ impl<W: ThreadWork> Engine<W> {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use std::panic::Location;
+    use std::pin::Pin;
+    use std::sync::Mutex;
+    use std::task::{Context, Waker};
     use std::time::Duration;
 
     use super::*;
+    use crate::engine::scheduler::worker_table::WorkerState;
     use crate::engine::task::closure::Task;
-    use crate::engine::{Hooks, Limits, Settings};
+    use crate::engine::{Hooks, Limits, Settings, TaskState};
+    use crate::handle::JoinHandle;
     use crate::pool::Closures;
 
     fn engine() -> Arc<Engine<Closures>> {
@@ -266,6 +272,28 @@ mod tests {
             panic!("it was on the fast path")
         };
         assert_eq!(tasks, 5);
+    }
+
+    #[test]
+    fn a_task_that_has_ended_waits_for_nothing_although_its_handle_is_kept() {
+        let (engine, other) = (engine(), engine());
+        let (awaited, queued) = TaskState::new(&other, || (), Location::caller());
+        let mut scheduler = other.lock();
+        scheduler.queue.push(queued);
+        // Its one place is taken, so the awaited task cannot start here.
+        scheduler.worker_table.add(WorkerState::Engaged);
+        drop(scheduler);
+        let handle = Arc::new(Mutex::new(JoinHandle::new(awaited as _)));
+        let (polled, its) = (Arc::clone(&handle), Arc::clone(&engine));
+        let task = Task::new(move || {
+            let mut handle = polled.lock().expect("no panic");
+            let mut context = Context::from_waker(Waker::noop());
+            assert!(Pin::new(&mut *handle).poll(&mut context).is_pending());
+            assert_eq!(its.lock().waiting_for_tasks(), 1);
+        });
+        let _inside = enter(Arc::clone(&engine) as _, true);
+        assert_eq!(worker(&engine).run(task), End::Completed);
+        assert_eq!(engine.lock().waiting_for_tasks(), 0);
     }
 
     #[test]
