@@ -267,9 +267,14 @@ impl<W: Drives> Driver<W> {
         if has_thread {
             self.engine.hooks().tell_stop(&self.engine.thread_name(self.me), self.me);
         }
-        self.gone = self.engine.leave(self.me, || self.executor().leave(self.me));
-        if has_thread && !self.gone {
-            self.engine.hooks().tell_start(&self.engine.thread_name(self.me), self.me);
+        // First: when its place is vacant, the next driver there rises.
+        let waker = self.executor().leave(self.me);
+        self.gone = self.engine.leave(self.me);
+        if !self.gone {
+            self.executor().rise(self.me, waker);
+            if has_thread {
+                self.engine.hooks().tell_start(&self.engine.thread_name(self.me), self.me);
+            }
         }
         self.gone
     }

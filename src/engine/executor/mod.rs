@@ -242,22 +242,22 @@ impl Executor {
         notified
     }
 
-    /// A driver has left. If it was notified, another one is in its place.
-    pub(crate) fn leave(&self, driver: usize) {
+    /// A driver leaves, and takes its waker along. If it was notified, another one is in its place.
+    pub(crate) fn leave(&self, driver: usize) -> Option<Waker> {
         let mut drivers = lock(&self.drivers);
         let was = self.set_state(&mut drivers, driver, DriverState::Gone);
         let waker = drivers[driver].1.take();
         drop(drivers);
-        drop(waker);
         if was == DriverState::Notified {
             self.call(self.run_queue_of(driver));
         }
         self.deferred_frees.free();
+        waker
     }
 
     /// A driver was lost, and with it the futures of its run queue.
     pub(crate) fn lose(&self, driver: usize) -> Vec<Arc<dyn Runnable>> {
-        self.leave(driver);
+        drop(self.leave(driver));
         self.own(driver).take_all()
     }
 

@@ -27,10 +27,9 @@ impl<W: Work> Engine<W> {
         format!("{}-{index}", self.settings.name)
     }
 
-    /// A worker's last step, unless it is needed after all: then it says false. What it does `first` is done
-    /// before another thread hears of it. It joins the one who left before, so that at most one thread that has left is
-    /// not joined yet.
-    pub(in crate::engine) fn leave(self: &Arc<Self>, index: usize, first: impl FnOnce()) -> bool {
+    /// A worker's last step, unless it is needed after all: then it says false. Another worker may be at its place at once.
+    /// It joins the one who left before, so that at most one thread that has left is not joined yet.
+    pub(in crate::engine) fn leave(self: &Arc<Self>, index: usize) -> bool {
         let mut actions = Actions::default();
         let mut scheduler = self.lock();
         if scheduler.calls_back(index) {
@@ -40,7 +39,6 @@ impl<W: Work> Engine<W> {
         let before = self.threads.leave();
         scheduler.let_go(index, &mut actions);
         drop(scheduler);
-        first();
         self.perform(actions);
         join_all(before);
         true

@@ -44,7 +44,7 @@ fn main<W: ThreadWork>(engine: &Arc<Engine<W>>, index: usize) {
         worker.serve(report);
         engine.hooks().run_apart(&worker.name, || drop(worker.state.take()));
         engine.hooks().tell_stop(&worker.name, index);
-        if engine.leave(index, || ()) {
+        if engine.leave(index) {
             break;
         }
         report = Report::Rest;

@@ -124,7 +124,7 @@ fn a_notified_driver_that_leaves_has_another_look() {
     trial.sleep([1, 2]);
     trial.add(0, 2);
     assert_eq!(trial.rung(), [0, 1, 0]);
-    trial.executor.leave(1);
+    drop(trial.executor.leave(1));
     assert_eq!(trial.rung(), [0, 1, 1]);
 }
 
@@ -297,7 +297,7 @@ fn a_cell_that_leaves_is_kept_until_its_driver_sleeps_or_goes() {
         assert!(left.iter().all(|cell| cell.strong_count() == 1));
         match gone {
             false => trial.sleep([0]),
-            true => trial.executor.leave(0),
+            true => drop(trial.executor.leave(0)),
         }
         let kept = left.iter().filter(|cell| cell.strong_count() > 0).count();
         assert_eq!(kept, 0);

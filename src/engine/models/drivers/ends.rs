@@ -307,3 +307,25 @@ fn close_ends_all_drivers() {
         assert_eq!(ended(&pool), (1, 0));
     });
 }
+
+/// The pool is opened again while its driver is still on its way out.
+#[test]
+fn a_driver_that_leaves_takes_nothing_of_the_next_at_its_place() {
+    explore_up_to(3, || {
+        let pool = pool(1, Start::Thread, settings(1, 8));
+        submit(&pool, async { 1 });
+        drain(&pool);
+        pool.reopen().unwrap();
+        let (has_begun, event) = (Event::default(), Event::default());
+        let (begun, its) = (has_begun.clone(), event.clone());
+        let task = spawn(&pool, async move {
+            begun.happen();
+            its.await
+        });
+        has_begun.block();
+        event.happen();
+        assert_eq!(outcome(task), Some(1));
+        drain(&pool);
+        assert_eq!(ended(&pool), (2, 0));
+    });
+}
