@@ -9,7 +9,7 @@ use formic::FnPool;
 use formic_nats::async_nats::ConnectOptions;
 use formic_nats::{ConsumeError, Consumer, JetStream, Job, Message, Verdict};
 
-use crate::common::{Server, quick, until};
+use crate::common::{Server, patiently, quick, until};
 use crate::proxy::Proxy;
 
 /// The server has taken the negative acknowledgement, and delivers the message again before the consumer has heard of that.
@@ -38,7 +38,7 @@ async fn a_redelivery_overtakes_the_confirmation_of_its_retry() {
     until("the second attempt", async || monitor.stats().redelivered == 1).await;
     until("its start", async || has_begun.try_iter().any(|attempt| attempt == 2)).await;
     proxy.withhold_confirmations(false);
-    source.empty().await;
+    patiently(source.empty()).await;
     monitor.stop();
     let summary = run.await.unwrap().unwrap();
     assert!(summary.is_clean(), "{summary:?}");
@@ -57,7 +57,7 @@ async fn an_answer_is_sent_until_it_is_confirmed() {
     proxy.withhold_confirmations(true);
     source.jobs().send(&1).await.unwrap();
     until("an answer", async || monitor.stats().settling == 1).await;
-    source.empty().await; // the server has it, and the consumer does not know that
+    patiently(source.empty()).await; // the server has it, and the consumer does not know that
     assert_eq!((monitor.stats().done, monitor.stats().settling), (0, 1));
     proxy.withhold_confirmations(false);
     until("the confirmation", async || monitor.stats().done == 1).await;

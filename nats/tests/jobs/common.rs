@@ -157,6 +157,11 @@ pub(crate) fn wait_for<T>(what: &str, mut value: impl FnMut() -> Option<T>) -> T
     }
 }
 
+/// Awaits what must come, for as long as a test waits at most.
+pub(crate) async fn patiently<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(PATIENCE, future).await.expect("the future is ready in time")
+}
+
 /// Awaits `value` until it is there.
 pub(crate) async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     let begin = Instant::now();
@@ -178,8 +183,8 @@ pub(crate) fn quick<P: Handlers>(consumer: Consumer<P>) -> Consumer<P> {
 /// Is ready when the source has no message.
 pub(crate) async fn empty(source: Source) {
     match source {
-        Source::Memory(source) => source.empty().await,
-        Source::JetStream(source) => source.empty().await,
+        Source::Memory(source) => patiently(source.empty()).await,
+        Source::JetStream(source) => patiently(source.empty()).await,
         other => panic!("{other:?}"),
     }
 }

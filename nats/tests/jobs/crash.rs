@@ -10,7 +10,7 @@ use formic_nats::async_nats::jetstream;
 use formic_nats::{Consumer, Dead, JetStream, Job};
 use futures_util::StreamExt;
 
-use crate::common::{Log, Server, Worker, quick, until, wait_for};
+use crate::common::{Log, Server, Worker, patiently, quick, until, wait_for};
 
 #[tokio::test]
 async fn the_messages_of_a_killed_process_are_handled_by_another() {
@@ -24,7 +24,7 @@ async fn the_messages_of_a_killed_process_are_handled_by_another() {
     wait_for("both handlers", || (log.counts("start ").len() == 2).then_some(()));
     first.kill();
     let second = Worker::start(&server, "jobs", "sleep:0", &log);
-    source.empty().await;
+    patiently(source.empty()).await;
     assert_eq!(log.counts("end "), HashMap::from([("0".into(), 1), ("1".into(), 1)]));
     assert_eq!(log.counts("start "), HashMap::from([("0".into(), 2), ("1".into(), 2)]));
     drop(second);
@@ -48,7 +48,7 @@ async fn a_server_that_is_killed_and_restarted_loses_nothing() {
     until("a part of the work", async || monitor.stats().done > 100).await;
     server.kill();
     server.launch();
-    source.empty().await;
+    patiently(source.empty()).await;
     monitor.stop();
     let summary = run.await.unwrap().unwrap();
     assert!(summary.is_clean(), "{summary:?}");
@@ -115,7 +115,7 @@ async fn a_server_that_stands_still_for_longer_than_ack_wait_causes_no_second_ru
     until("a later job", async || source.jobs().publish(Job::new("1").id("1")).await.is_ok()).await;
     until("its end", async || monitor.stats().done == 1).await;
     open.send(()).unwrap();
-    source.empty().await;
+    patiently(source.empty()).await;
     monitor.stop();
     let stats = run.await.unwrap().unwrap().stats;
     assert_eq!(stats.done, 2);
@@ -140,7 +140,7 @@ async fn a_message_that_kills_its_process_becomes_a_dead_letter() {
         dead.len().await.unwrap() == 1
     })
     .await;
-    source.empty().await;
+    patiently(source.empty()).await;
     assert_eq!(log.counts("start ")["13"], 3);
     let letter = dead.list(1).await.unwrap().remove(0);
     assert_eq!(letter.reason(), "none of 3 attempts was answered");

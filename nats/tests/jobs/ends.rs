@@ -7,7 +7,7 @@ use std::time::Duration;
 use formic::{AsyncFnPool, FnPool};
 use formic_nats::{Consumer, Job, Jobs, Memory, Source};
 
-use crate::common::{Log, Server, Worker, empty, quick, send_signal, until, wait_for};
+use crate::common::{Log, Server, Worker, empty, patiently, quick, send_signal, until, wait_for};
 
 #[tokio::test]
 async fn what_has_not_started_is_given_back_and_what_runs_is_waited_for() {
@@ -194,7 +194,7 @@ async fn a_process_that_is_terminated_drains() {
     assert!(started.len() < 1000, "it was to be stopped in the middle");
 
     let second = Worker::start(&server, "jobs", "many:0", &log);
-    source.empty().await;
+    patiently(source.empty()).await;
     let ended = log.counts("end ");
     assert!(ended.len() == 1000 && ended.values().all(|times| *times == 1));
     drop(second);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use formic::FnPool;
 use formic_nats::{Consumer, Jobs, Memory, Source};
 
-use crate::common::{Log, Server, Worker, quick, send_signal, until, wait_for};
+use crate::common::{Log, Server, Worker, patiently, quick, send_signal, until, wait_for};
 
 /// Publishes ten, and blocks both workers of a pool that could queue a hundred more.
 async fn never_more_than_the_free_workers_are_fetched(source: Source) {
@@ -143,7 +143,7 @@ async fn two_processes_share_long_jobs() {
     for number in 0..16 {
         source.jobs().send(&number).await.unwrap();
     }
-    source.empty().await;
+    patiently(source.empty()).await;
     let lines = log.lines();
     let pids = workers.each_ref().map(|worker| worker.child.id().to_string());
     let starts = |pid: &String| {
@@ -202,7 +202,7 @@ async fn partitions_are_shared_by_processes_and_kept_in_order() {
         let job = formic_nats::Job::new(number.to_string()).key((number % 4).to_string());
         source.jobs().publish(job).await.unwrap();
     }
-    source.empty().await;
+    patiently(source.empty()).await;
     let took_part = |worker: &Worker| {
         let pid = worker.child.id().to_string();
         log.lines().iter().any(|line| line.starts_with("start") && line.ends_with(&pid))

@@ -6,7 +6,7 @@ use formic::FnPool;
 use formic_nats::async_nats::HeaderMap;
 use formic_nats::{Consumer, Dead, JetStream, Job, PublishError};
 
-use crate::common::{Server, quick, until};
+use crate::common::{Server, patiently, quick, until};
 use crate::proxy::Proxy;
 
 fn failing() -> FnPool<u64, Result<(), &'static str>> {
@@ -98,7 +98,7 @@ async fn letters_that_cannot_be_stored_stop_the_pulls() {
         assert!(stats.delivered <= 4 && stats.settling <= 4, "{stats:?}");
     }
     context.create_stream(config).await.unwrap();
-    source.empty().await;
+    patiently(source.empty()).await;
     assert_eq!(Dead::new(&source).len().await.unwrap(), 20);
     monitor.stop();
     assert!(run.await.unwrap().unwrap().is_clean());

@@ -31,7 +31,7 @@ use crate::on_cancel::{Cancels, Owner, Stoppable};
 /// A pool's work of which single tasks can be run elsewhere: `P` is what is packed into a task state,
 /// `R` what comes out.
 pub(crate) trait Unpack<P, R>: Work {
-    /// What stands in the queue for a task. See [`QueueEntry::new`].
+    /// What stands in the queue for a task. See [`QueueEntry::new`](crate::engine::QueueEntry::new).
     fn job(task_state: Arc<TaskState<Self, P, R>>, claimed: bool) -> Self::Job
     where
         P: Send + 'static,
