@@ -97,6 +97,20 @@ impl Server {
         async_nats::connect(self.url()).await.unwrap()
     }
 
+    /// Whether a message that was in flight when the server was killed is delivered again. A 2.9 server keeps it as pending, but
+    /// sometimes never delivers it again, whatever is pulled: two of sixteen runs beside seven others, none with 2.15.
+    pub(crate) async fn redelivers_after_a_kill(&self) -> bool {
+        let redelivers = self.client().await.is_server_compatible(2, 10, 0);
+        if !redelivers {
+            let name = thread::current().name().unwrap_or("a test").to_owned();
+            let line = format!(
+                "skipped {name}: a server before 2.10 may forget a message when it is killed"
+            );
+            writeln!(std::io::stderr(), "{line}").ok();
+        }
+        redelivers
+    }
+
     pub(crate) async fn context(&self) -> jetstream::Context {
         jetstream::new(self.client().await)
     }
