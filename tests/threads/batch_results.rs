@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::common::{Door, block_on, hush_quiet_threads, join, poll_once};
-use formic::{BatchError, Error, Pool, Refused};
+use formic::{Batch, BatchError, BatchSpawner, Error, Pool, Refused};
 
 fn quiet(workers: usize) -> Pool {
     hush_quiet_threads();
@@ -141,17 +141,21 @@ fn a_failure_refuses_what_spawners_add() {
     assert!(pool.stats().adds_up());
 }
 
+/// Four threads that spawn a task again and again, until the batch is gone.
+fn four_that_go_on<T: Send + 'static>(
+    batch: &mut Batch<T>,
+    task: fn() -> T,
+) -> Vec<thread::JoinHandle<()>> {
+    let spawn_on = |spawner: BatchSpawner<T>| move || while spawner.spawn(task).is_ok() {};
+    (0..4).map(|_| thread::spawn(spawn_on(batch.spawner()))).collect()
+}
+
 #[test]
 fn a_failure_is_noticed_although_spawners_add_tasks_as_fast_as_they_end() {
     for _ in 0..50 {
         let pool = quiet(2);
         let mut batch = pool.batch();
-        let producers: Vec<_> = (0..4)
-            .map(|_| {
-                let spawner = batch.spawner();
-                thread::spawn(move || while spawner.spawn(|| Err::<u32, _>("no")).is_ok() {})
-            })
-            .collect();
+        let producers = four_that_go_on(&mut batch, || Err::<u32, _>("no"));
         let error = join(thread::spawn(move || batch.try_join_all().unwrap_err()));
         assert_eq!(error.into_error(), Some("no"));
         producers.into_iter().for_each(join);
@@ -163,12 +167,7 @@ fn a_wait_ends_in_time_although_spawners_add_tasks_as_fast_as_they_end() {
     for _ in 0..10 {
         let pool = quiet(2);
         let mut batch = pool.batch();
-        let producers: Vec<_> = (0..4)
-            .map(|_| {
-                let spawner = batch.spawner();
-                thread::spawn(move || while spawner.spawn(|| ()).is_ok() {})
-            })
-            .collect();
+        let producers = four_that_go_on(&mut batch, || ());
         let waiter = thread::spawn(move || {
             let time_out = Duration::from_millis(10);
             assert!(batch.join_all_timeout(time_out).is_none(), "spawners are left");

@@ -17,7 +17,7 @@ fn given_up_meanwhile() -> (Arc<dyn Runnable>, Arc<()>) {
         polls += 1;
         if polls == 2 {
             let cell = its_cell.get().expect("it was set");
-            assert_eq!(cell.abandon(), End::Counted, "whoever polls it counts it");
+            assert_eq!(cell.abandon(), End::Counted, "the thread that polls it counts it");
             assert_eq!(Arc::strong_count(&inside), 2, "and drops it");
         }
         Poll::Pending
