@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use self::inbox::Inbox;
 use crate::engine::sync::{Mutex, lock};
 use crate::engine::wait::is_over;
-use crate::engine::{self, Joinable, Lent, Release, Suspension, contain};
+use crate::engine::{self, Joinable, Release, Suspension, contain};
 use crate::error::JoinError;
 use crate::handle::JoinHandle;
 
@@ -263,8 +263,8 @@ impl<T: InFlight> Completions<T> {
                 break;
             }
         }
-        let lent = if self.is_at_end() { None } else { Lent::begin() };
-        let by = lent.as_ref().map(Lent::token);
+        let mut suspension = None;
+        let by = if self.is_at_end() { None } else { engine::suspend_on(&mut suspension, true) };
         let retry = Cell::new(None);
         let poll = |context: &mut Context<'_>| {
             let polled = self.poll_ended(context, by.is_some());
@@ -293,7 +293,7 @@ impl<T: InFlight> Completions<T> {
             }
             if polled.is_ready() {
                 self.suspension = None;
-            } else if let Some(by) = engine::suspend_on(&mut self.suspension) {
+            } else if let Some(by) = engine::suspend_on(&mut self.suspension, false) {
                 self.want_all(&by);
             }
             polled

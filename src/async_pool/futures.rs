@@ -125,8 +125,8 @@ where
     F::Output: Send + 'static,
 {
     fn begin(self: Arc<Self>, claimed: bool) -> Result<Arc<dyn Runnable>, End> {
-        let mut cell = self.take_to_drive(claimed)?;
-        Cell::change(&mut cell, |watched| watched.tell(self));
+        let cell = self.take_to_drive(claimed)?;
+        cell.change(|watched| watched.tell(self));
         Ok(cell)
     }
 }

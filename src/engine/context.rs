@@ -166,11 +166,6 @@ pub(crate) fn has_thread() -> bool {
     with_innermost(|frame| frame.has_thread).unwrap_or(false)
 }
 
-/// The pool whose task the calling thread runs.
-pub(crate) fn current_pool() -> Option<Arc<dyn Lender>> {
-    with_innermost(|frame| Arc::clone(&frame.pool))
-}
-
 /// Whether the calling thread is running a task of this engine.
 pub(crate) fn is_inside<T>(engine: *const T) -> bool {
     let is_here = |frame: &Frame| addr_eq(Arc::as_ptr(&frame.pool), engine);

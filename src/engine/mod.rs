@@ -56,7 +56,7 @@ pub(crate) use self::task::queue_entry::QueueEntry;
 pub(crate) use self::task::run::Hooks;
 pub(crate) use self::threads::worker::start_worker;
 pub(crate) use self::wait::{block_on, block_on_until};
-pub(crate) use self::waits::{Lent, Suspension};
+pub(crate) use self::waits::Suspension;
 #[cfg(feature = "tokio")]
 pub(crate) use self::{
     context::{polls_are_short, replace_waits},

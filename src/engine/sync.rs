@@ -77,11 +77,6 @@ pub(crate) struct Place<T>(std::cell::UnsafeCell<T>);
 
 #[cfg(not(loom))]
 impl<T> Place<T> {
-    #[cfg(any(feature = "tokio", test))]
-    pub(crate) fn new(value: T) -> Self {
-        Place(std::cell::UnsafeCell::new(value))
-    }
-
     pub(crate) fn with_mut<R>(&self, act: impl FnOnce(*mut T) -> R) -> R {
         act(self.0.get())
     }

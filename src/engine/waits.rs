@@ -5,14 +5,14 @@
 //! polled it last. When that task has ended, what is left of its handles counts for nothing.
 //!
 //! A task that has a thread for itself is polled by an executor that the engine does not know. It counts as waiting from the
-//! end of the poll of such a handle, and as running while it polls another one or blocks in a wait of formic's, which lends the
-//! place itself.
+//! end of the poll of such a handle, and as running while it polls another one. A thread that blocks in a wait of formic's has
+//! a pending handle meanwhile.
 
 use std::panic::RefUnwindSafe;
 use std::sync::{Arc, Weak};
 
-use crate::engine::actions::{Actions, Release};
-use crate::engine::context::{Lender, current_pool};
+use crate::engine::actions::Actions;
+use crate::engine::context::Lender;
 use crate::engine::sync::{Mutex, lock};
 
 /// The handles of one task. It is dropped when the task has ended.
@@ -95,29 +95,5 @@ impl Drop for Suspension {
         if let Some(waits) = self.0.upgrade() {
             waits.release();
         }
-    }
-}
-
-/// The calling thread waits: the place of its task is lent until this is dropped.
-pub(crate) struct Lent(Arc<dyn Lender>);
-
-impl Lent {
-    /// None if the thread runs no task.
-    pub(crate) fn begin() -> Option<Self> {
-        let pool = current_pool()?;
-        Arc::clone(&pool).carry_out(pool.begin_wait());
-        Some(Lent(pool))
-    }
-
-    /// What is there while the task is that waits.
-    pub(crate) fn token(&self) -> Weak<dyn Release> {
-        let pool: Arc<dyn Release> = Arc::clone(&self.0) as _;
-        Arc::downgrade(&pool)
-    }
-}
-
-impl Drop for Lent {
-    fn drop(&mut self) {
-        Arc::clone(&self.0).carry_out(self.0.end_wait());
     }
 }

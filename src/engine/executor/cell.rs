@@ -15,7 +15,7 @@ pub(crate) use self::header::Header;
 use crate::engine::contain::contain;
 use crate::engine::context::{epoch, owner, replace_waits, set_epoch, set_owner};
 use crate::engine::scheduler::accounting::End;
-use crate::engine::sync::{Mutex, Place, lock};
+use crate::engine::sync::{Mutex, lock};
 use crate::engine::waits::Waits;
 use crate::error::TaskPanic;
 use crate::on_cancel::{Cancels, Owner};
@@ -40,17 +40,13 @@ pub(crate) trait TaskFuture: Future<Output = End> + Send {
 pub(crate) struct Cell<F> {
     header: Header,
     /// The future, and what its task waits for, if it has polled a handle. For the thread that made it Polling, or Over
-    /// when no thread polled it; or has its only reference.
-    body: Place<Body<F>>,
+    /// when no thread polled it: no thread waits for this lock.
+    body: Mutex<Body<F>>,
     /// Where it goes when it is over, if it is used again.
     free_list: Option<Weak<FreeList<F>>>,
 }
 
 type Body<F> = (Option<F>, Option<Arc<Waits>>);
-
-// SAFETY: a reference leads to the body only by the rule above, which lets in one thread at a time. So what
-// it needs is to be sent from one to the other.
-unsafe impl<F: Send> Sync for Cell<F> {}
 
 /// Cells that wait for their next future.
 pub(crate) type FreeList<F> = Mutex<Vec<Arc<Cell<F>>>>;
@@ -84,24 +80,21 @@ impl<F: TaskFuture + 'static> Cell<F> {
     }
 
     fn with(body: F, free_list: Option<Weak<FreeList<F>>>) -> Arc<Self> {
-        Arc::new(Cell { header: Header::new(), body: Place::new((Some(body), None)), free_list })
+        Arc::new(Cell { header: Header::new(), body: Mutex::new((Some(body), None)), free_list })
     }
 
     /// A cell from the free list, or a new one for it.
     pub(crate) fn from_free_list(free_list: &Arc<FreeList<F>>, body: F) -> Arc<Self> {
         let kept = lock(free_list).pop();
         let Some(cell) = kept else { return Cell::with(body, Some(Arc::downgrade(free_list))) };
-        // SAFETY: it is Over, and came from the free list. No thread gives up what lies there, and no thread polls it:
-        // it is Ready only when it is in a run queue.
-        cell.body.with_mut(|place| unsafe { (*place).0 = Some(body) });
+        // It is Over: it is Ready only when it is in a run queue.
+        lock(&cell.body).0 = Some(body);
         cell
     }
 
-    /// Changes the body of a cell that no other thread knows yet.
-    pub(crate) fn change(cell: &mut Arc<Self>, change: impl FnOnce(&mut F)) {
-        let Some(cell) = Arc::get_mut(cell) else { unreachable!("it has one reference") };
-        // SAFETY: there is no other reference to it.
-        cell.body.with_mut(|body| unsafe { (*body).0.as_mut() }.map(change));
+    /// Changes what has never been polled.
+    pub(crate) fn change(&self, change: impl FnOnce(&mut F)) {
+        lock(&self.body).0.as_mut().map(change);
     }
 
     /// Takes out what has never been polled.
@@ -109,28 +102,22 @@ impl<F: TaskFuture + 'static> Cell<F> {
         if !self.header.begin_poll() {
             return None;
         }
-        // SAFETY: it is Polling by this thread. It has not been pinned: nothing was polled.
-        let body = self.body.with_mut(|body| unsafe { (*body).0.take() });
+        // It has not been pinned: nothing was polled.
+        let body = lock(&self.body).0.take();
         self.header.set_over();
         body
     }
 
-    /// The future, pinned, and what its task waits for. It lies in an `Arc` and is not moved out of it once it has been
-    /// polled: it is dropped in its place, and `take` is for those that never were.
-    ///
-    /// # Safety
-    /// Only for whom the rule of `body` lets in, and only until it is let go.
+    /// The future, pinned, and what its task waits for.
     #[inline]
-    unsafe fn with_body<R>(
+    fn with_body<R>(
         &self,
         act: impl FnOnce(Pin<&mut Option<F>>, &mut Option<Arc<Waits>>) -> R,
     ) -> R {
-        self.body.with_mut(|body| {
-            // SAFETY: no other thread is let in meanwhile.
-            let (future, waits) = unsafe { &mut *body };
-            // SAFETY: as above.
-            act(unsafe { Pin::new_unchecked(future) }, waits)
-        })
+        let (future, waits) = &mut *lock(&self.body);
+        // SAFETY: it lies in an `Arc`, and is not moved out of it once it has been polled: it is dropped in its place, and
+        // `take` and `change` are for those that never were.
+        act(unsafe { Pin::new_unchecked(future) }, waits)
     }
 }
 
@@ -216,33 +203,28 @@ impl<F: TaskFuture + 'static> Runnable for Cell<F> {
         set_owner(Owner::Cell(std::ptr::from_ref(header).addr()));
         set_epoch(header.epoch());
         let waker = Waker::from(Arc::clone(&self));
-        // SAFETY: it is Polling by this thread, until `end_poll` or `set_over`.
-        let polled = unsafe {
-            self.with_body(|future, waits| {
-                // After it is Polling: a thread that cancels all and wakes it before is heard here, and later has it polled
-                // again.
-                if header.epoch() != cancels.epoch() {
-                    return Ok(Some(drop_cancelled(future, waits, cancels)));
-                }
-                poll_body(future, waits, &mut Context::from_waker(&waker))
-            })
-        };
+        let polled = self.with_body(|future, waits| {
+            // After it is Polling: a thread that cancels all and wakes it before is heard here, and later has it polled
+            // again.
+            if header.epoch() != cancels.epoch() {
+                return Ok(Some(drop_cancelled(future, waits, cancels)));
+            }
+            poll_body(future, waits, &mut Context::from_waker(&waker))
+        });
         if let Ok(None) = polled {
             if F::STARTS_OTHERS {
                 header.set_epoch(epoch());
             }
-            return header.end_poll().unwrap_or_else(|| {
-                // SAFETY: it was given up, and left to this thread.
-                Polled::Ended(unsafe { self.with_body(drop_body) })
-            });
+            // If it was given up, it was left to this thread.
+            return header.end_poll().unwrap_or_else(|| Polled::Ended(self.with_body(drop_body)));
         }
         header.set_over();
         Polled::Ended(polled.map_or_else(tell, |end| end.unwrap_or(End::Counted)))
     }
 
     fn abandon(&self) -> End {
-        // SAFETY: no thread polled it, and now that it is over no thread will.
-        if self.header.give_up() { unsafe { self.with_body(drop_body) } } else { End::Counted }
+        // If no thread polled it, none will, now that it is over.
+        if self.header.give_up() { self.with_body(drop_body) } else { End::Counted }
     }
 
     fn put_away(self: Arc<Self>) -> Option<Arc<dyn Runnable>> {

@@ -9,7 +9,7 @@ use crate::engine::context::{current_waits, has_thread, while_resumed};
 use crate::engine::spin::look;
 use crate::engine::task::handle::Joinable;
 use crate::engine::wait::{is_over, park_until, this_thread};
-use crate::engine::waits::{Lent, Suspension};
+use crate::engine::waits::Suspension;
 use crate::error::{JoinError, Refused};
 
 /// An error if [`wait_for`] would block a thread that must not block.
@@ -51,8 +51,9 @@ fn wait_resumed<R, T>(
     if found.is_some() || is_over(deadline) {
         return found.or_else(|| poll(Waker::noop()));
     }
-    let lent = Lent::begin();
-    let want = || lent.as_ref().and_then(|lent| Arc::clone(task_state).want(lent.token()));
+    let mut suspension = None;
+    let by = suspend_on(&mut suspension, true);
+    let want = || by.clone().and_then(|by| Arc::clone(task_state).want(by));
     let mut retry = want();
     if look(|| task_state.is_done().then_some(())).is_some()
         && let Some(found) = poll(Waker::noop())
@@ -87,7 +88,7 @@ pub(crate) fn poll_outcome<R>(
             *suspension = None;
             return Poll::Ready(outcome);
         }
-        if let Some(by) = suspend_on(suspension) {
+        if let Some(by) = suspend_on(suspension, false) {
             Arc::clone(task_state).want(by);
         }
         Poll::Pending
@@ -99,14 +100,17 @@ fn run_here<R>(task_state: &Arc<dyn Joinable<R>>) -> bool {
     has_thread() && Arc::clone(task_state).run_here()
 }
 
-/// The task that the calling thread runs is suspended on a handle: what is there as long as that task is. None if it
-/// runs no task.
-pub(crate) fn suspend_on(suspension: &mut Option<Suspension>) -> Option<Weak<dyn Release>> {
+/// The task that the calling thread runs is suspended on a handle, or `blocks` on it: what is there as long as that task
+/// is. None if the thread runs no task.
+pub(crate) fn suspend_on(
+    suspension: &mut Option<Suspension>,
+    blocks: bool,
+) -> Option<Weak<dyn Release>> {
     let waits = current_waits()?;
     if !suspension.as_ref().is_some_and(|known| known.is_of(&waits)) {
         *suspension = Some(Suspension::new(&waits));
     }
-    if has_thread() {
+    if blocks || has_thread() {
         waits.suspend();
     }
     let waits: Arc<dyn Release> = waits;

@@ -18,14 +18,15 @@ use crate::engine::tests::stubs::{Bell, ByHand, engine, engine_on, engine_with, 
 use crate::on_cancel::Cancels;
 
 fn driver(engine: &Arc<Engine<ByHand>>) -> Driver<ByHand> {
-    let me = engine.lock().worker_table.add(WorkerState::Called);
-    Driver::new(engine, me, Waker::noop().clone()).0
+    driver_with_bell(engine).0
 }
 
-/// A driver, and what it is woken by.
+/// A driver, and what it is woken by. The clock ends none of its turns, however late the system lets the test go on.
 fn driver_with_bell(engine: &Arc<Engine<ByHand>>) -> (Driver<ByHand>, Arc<Bell>) {
     let (me, bell) = (engine.lock().worker_table.add(WorkerState::Called), Arc::<Bell>::default());
-    (Driver::new(engine, me, Arc::clone(&bell).into()).0, bell)
+    let mut driver = Driver::new(engine, me, Arc::clone(&bell).into()).0;
+    driver.time = Duration::MAX;
+    (driver, bell)
 }
 
 /// Puts a future of so many steps into the queue, and returns how many it has done. It wakes itself
@@ -296,7 +297,7 @@ fn a_task_waits_while_it_is_suspended_on_a_handle_and_not_while_it_is_polled() {
         assert_eq!(its.lock().waiting_for_tasks(), 0, "it runs");
         polls += 1;
         match polls {
-            1 => drop(suspend_on(&mut suspension)),
+            1 => drop(suspend_on(&mut suspension, false)),
             2 => {}
             3 => suspension = None,
             _ => return Poll::Ready(End::Completed),

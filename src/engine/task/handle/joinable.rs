@@ -14,7 +14,7 @@ use crate::engine::scheduler::accounting::End;
 use crate::engine::scheduler::lend::Queued;
 use crate::engine::sync::atomic::Ordering;
 use crate::engine::sync::{MutexGuard, lock};
-use crate::engine::waits::Lent;
+use crate::engine::task::join::suspend_on;
 use crate::error::JoinError;
 
 /// What a handle can do with its task, whatever pool it is on.
@@ -82,7 +82,10 @@ impl<W: Unpack<P, R>, P: Send + 'static, R: Send + 'static> Joinable<R> for Task
         if self.is_tombstone() || !self.engine.may_run_here() {
             return false;
         }
-        let _lent = if is_innermost(Arc::as_ptr(&self.engine)) { None } else { Lent::begin() };
+        let mut suspension = None;
+        if !is_innermost(Arc::as_ptr(&self.engine)) {
+            suspend_on(&mut suspension, true);
+        }
         // Before it is admitted: a task that was accepted is concerned when all are cancelled from here on.
         let epoch = self.engine.cancels.epoch();
         let Some((packed, counts)) = self.engine.admit_guest(|| self.take(false)) else {
