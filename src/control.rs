@@ -94,7 +94,7 @@ impl Control {
 
     /// Costs two or three reads, and no lock.
     pub(crate) fn load(&self) -> Load {
-        Load::new(self.engine.tasks_and_places())
+        self.engine.load()
     }
 
     /// An error if the caller would wait for itself.

@@ -147,7 +147,7 @@ where
             waiter.into_iter().for_each(|(_, waker)| waker.wake());
             return Next::Over;
         }
-        if self.engine.is_shut() {
+        if self.engine.glance().places() == (0, 0) {
             (items.over, items.cut_off) = (true, true);
             return Next::Over;
         }
@@ -208,14 +208,17 @@ where
     fn grow(self: &Arc<Self>) {
         let count = self.count.load(Ordering::Relaxed);
         // Those in the queue start more when it is their turn.
-        if self.engine.may_run_more_than(count) && self.queued.load(Ordering::Relaxed) == 0 {
+        let (_, capacity) = self.engine.glance().places();
+        if count < capacity && self.queued.load(Ordering::Relaxed) == 0 {
             self.ramp_up.begin(|pullers| self.engine.offer(pullers, || self.job()));
         }
     }
 
     /// Whether a task that is no puller of this pull waits for the place of a puller.
     fn is_in_the_way(&self) -> bool {
-        self.engine.has_queued_more_than(self.queued.load(Ordering::Relaxed))
+        let engine = self.engine.glance();
+        let ((queued, running), (_, capacity)) = (engine.tasks(), engine.places());
+        queued > self.queued.load(Ordering::Relaxed) && running >= capacity
     }
 
     /// Has every puller dropped.

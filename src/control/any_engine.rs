@@ -7,12 +7,14 @@ use std::time::Instant;
 
 use crate::engine::{Ended, Engine, Limits, NoStart, Work, WorkerKind};
 use crate::error::{ReopenError, StillRunning};
+use crate::multi::load::Load;
 use crate::stats::Stats;
 
 /// What a `Control` asks of an engine; the engine's methods of the same names say what each one does.
 pub(super) trait AnyEngine: Send + Sync {
     fn stats(&self) -> Stats;
-    fn tasks_and_places(&self) -> (usize, usize);
+    /// How many tasks are queued and running, and how many may be: none in a closed pool.
+    fn load(&self) -> Load;
     fn is_closed(&self) -> bool;
     fn still_running(&self) -> StillRunning;
     fn limits(&self) -> Limits;
@@ -39,8 +41,9 @@ impl<W: Work> AnyEngine for Engine<W> {
         Engine::stats(self)
     }
 
-    fn tasks_and_places(&self) -> (usize, usize) {
-        Engine::tasks_and_places(self)
+    fn load(&self) -> Load {
+        let ((queued, running), (places, _)) = (self.glance().tasks(), self.glance().places());
+        Load::new((queued + running, places))
     }
 
     fn is_closed(&self) -> bool {

@@ -273,6 +273,11 @@ impl<W: Work> Engine<W> {
         context::is_inside(self)
     }
 
+    /// What can be read without the lock, and may be a moment old.
+    pub(crate) fn glance(&self) -> &FastPath {
+        &self.fast_path
+    }
+
     pub(crate) fn work(&self) -> &W {
         &self.work
     }

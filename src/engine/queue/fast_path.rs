@@ -92,7 +92,7 @@ pub(crate) struct FastPath {
     hurry: AtomicBool,
     /// How many tasks may be queued and running; none in a closed pool. Only a hint.
     places: AtomicUsize,
-    /// How many tasks may run. Only a hint, too.
+    /// How many of them may run. Only a hint, too.
     capacity: AtomicUsize,
 }
 
@@ -147,25 +147,21 @@ impl FastPath {
         }
     }
 
+    /// How many tasks may be queued and running, and how many of them may run: none in a closed pool.
     #[inline]
-    pub(crate) fn places(&self) -> usize {
-        self.places.load(Ordering::Relaxed)
+    pub(crate) fn places(&self) -> (usize, usize) {
+        (self.places.load(Ordering::Relaxed), self.capacity.load(Ordering::Relaxed))
     }
 
-    /// Queued and running tasks, read without the lock. Tasks that were cancelled count until their turn comes.
-    pub(crate) fn tasks(&self) -> usize {
+    /// How many tasks are queued, and how many run. Tasks that were cancelled count until their turn comes.
+    pub(crate) fn tasks(&self) -> (usize, usize) {
         // First the tally: what is published later only adds to what was taken before.
         let tally = self.tally();
-        tally.queued(self.published()) + tally.busy() + self.driven()
-    }
-
-    #[cfg(feature = "tokio")]
-    pub(crate) fn capacity(&self) -> usize {
-        self.capacity.load(Ordering::Relaxed)
+        (tally.queued(self.published()), tally.busy() + self.driven())
     }
 
     /// Under the lock.
-    pub(crate) fn show_limits(&self, places: usize, capacity: usize) {
+    pub(crate) fn show_places(&self, places: usize, capacity: usize) {
         self.places.store(places, Ordering::Relaxed);
         self.capacity.store(capacity, Ordering::Relaxed);
     }
@@ -302,10 +298,10 @@ mod tests {
         let fast_path = FastPath::new();
         fast_path.publish(2);
         fast_path.take(1, true);
-        assert_eq!(fast_path.tasks(), 2);
+        assert_eq!(fast_path.tasks(), (1, 1));
         fast_path.begin_driven(1);
-        assert_eq!(fast_path.tasks(), 3);
+        assert_eq!(fast_path.tasks(), (1, 2));
         fast_path.end_locked();
-        assert_eq!(fast_path.tasks(), 2);
+        assert_eq!(fast_path.tasks(), (1, 1));
     }
 }

@@ -243,33 +243,6 @@ impl<J> Scheduler<J> {
     }
 }
 
-/// What is read without the lock, and may be a moment old.
-impl<W: Work> Engine<W> {
-    /// How many tasks are queued and running, and how many may be: none in a closed pool.
-    pub(crate) fn tasks_and_places(&self) -> (usize, usize) {
-        (self.fast_path.tasks(), self.fast_path.places())
-    }
-
-    /// Whether the pool is closed.
-    #[cfg(feature = "tokio")]
-    pub(crate) fn is_shut(&self) -> bool {
-        self.fast_path.places() == 0
-    }
-
-    /// Whether more than `tasks` may run.
-    #[cfg(feature = "tokio")]
-    pub(crate) fn may_run_more_than(&self, tasks: usize) -> bool {
-        !self.is_shut() && tasks < self.fast_path.capacity()
-    }
-
-    /// Whether the pool is full and more than `tasks` are queued.
-    #[cfg(feature = "tokio")]
-    pub(crate) fn has_queued_more_than(&self, tasks: usize) -> bool {
-        let queued = self.fast_path.tally().queued(self.fast_path.published());
-        queued > tasks && !self.may_run_more_than(self.fast_path.driven())
-    }
-}
-
 impl<W: Work> Engine<W> {
     /// Counts a task as ended.
     pub(crate) fn count(self: &Arc<Self>, end: End, counts: Counts) {

@@ -153,8 +153,9 @@ impl<J> Scheduler<J> {
     }
 
     pub(crate) fn show_limits(&self) {
-        let places = if self.is_closed() { 0 } else { self.limits.places() };
-        self.queue.fast_path.show_limits(places, self.limits.capacity);
+        let open = usize::from(!self.is_closed());
+        let (places, capacity) = (self.limits.places(), self.limits.capacity);
+        self.queue.fast_path.show_places(open * places, open * capacity);
     }
 
     pub(crate) fn is_closed(&self) -> bool {

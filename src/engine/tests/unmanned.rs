@@ -44,25 +44,11 @@ fn no_task_is_made_if_there_is_no_worker_to_run_it() {
 }
 
 #[test]
-#[cfg(feature = "tokio")]
-fn more_may_run_up_to_the_capacity() {
+fn a_closed_pool_shows_no_places() {
     let engine = engine();
-    assert!(engine.may_run_more_than(1) && !engine.may_run_more_than(2));
-    assert!(!engine.is_shut());
+    assert_eq!(engine.glance().places(), (5, 2));
     engine.close();
-    assert!(!engine.may_run_more_than(0) && engine.is_shut());
-}
-
-#[test]
-#[cfg(feature = "tokio")]
-fn tasks_are_queued_for_a_place_while_as_many_are_driven_as_may_run() {
-    let engine = engine();
-    engine.fast_path.begin_driven(2);
-    push(&engine);
-    push(&engine);
-    assert!(engine.has_queued_more_than(1) && !engine.has_queued_more_than(2));
-    engine.fast_path.end_driven();
-    assert!(!engine.has_queued_more_than(1), "one of them may begin");
+    assert_eq!(engine.glance().places(), (0, 0));
 }
 
 #[test]
