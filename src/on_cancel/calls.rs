@@ -26,7 +26,8 @@ loom::thread_local! {
 
 /// A task that can be asked whether it is to stop.
 pub(crate) trait Stoppable: Send + Sync {
-    fn should_stop(&self) -> bool;
+    /// Whether it is to stop, if it started in this epoch.
+    fn should_stop(&self, epoch: Epoch) -> bool;
 
     /// Those of its pool.
     fn cancels(&self) -> &Arc<Cancels>;

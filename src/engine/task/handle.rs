@@ -26,7 +26,7 @@ use crate::engine::sync::atomic::{AtomicBool, Ordering};
 use crate::engine::sync::{Mutex, MutexGuard, lock};
 use crate::engine::{Engine, QueuedTask, Work};
 use crate::error::{JoinError, Refused, SubmitError, TaskPanic};
-use crate::on_cancel::{Cancels, Owner, Stoppable};
+use crate::on_cancel::{Cancels, Epoch, Owner, Stoppable};
 
 /// A pool's work of which single tasks can be run elsewhere: `P` is what is packed into a task state,
 /// `R` what comes out.
@@ -292,8 +292,8 @@ impl<P, R> Content<P, R> {
 }
 
 impl<W: Work, P: Send, R: Send> Stoppable for TaskState<W, P, R> {
-    fn should_stop(&self) -> bool {
-        self.stop.load(Ordering::Relaxed) || self.engine.should_stop()
+    fn should_stop(&self, epoch: Epoch) -> bool {
+        self.stop.load(Ordering::Relaxed) || self.engine.should_stop(epoch)
     }
 
     fn cancels(&self) -> &Arc<Cancels> {
