@@ -38,7 +38,6 @@ use self::thread_list::ThreadList;
 use crate::error::Refused;
 use crate::on_cancel::Cancels;
 
-pub(crate) use self::actions::Release;
 pub(crate) use self::contain::contain;
 pub(crate) use self::context::{depth, has_thread, is_cancelled, while_resumed, with_current};
 pub(crate) use self::queue::fast_path::MOST_BUSY as MAX_WORKERS;
@@ -51,12 +50,12 @@ pub(crate) use self::scheduler::growth::ByLoad;
 pub(crate) use self::scheduler::ready::Lack;
 pub(crate) use self::sync::Padded;
 pub(crate) use self::task::handle::{Joinable, TaskState, Unpack};
-pub(crate) use self::task::join::{check_wait, poll_outcome, suspend_on, wait_for, wait_with};
+pub(crate) use self::task::join::{check_wait, poll_outcome, suspend_on, wait_for};
 pub(crate) use self::task::queue_entry::QueueEntry;
 pub(crate) use self::task::run::Hooks;
 pub(crate) use self::threads::worker::start_worker;
-pub(crate) use self::wait::{block_on, block_on_until};
-pub(crate) use self::waits::Suspension;
+pub(crate) use self::wait::block_until;
+pub(crate) use self::waits::{Suspension, Waits};
 #[cfg(feature = "tokio")]
 pub(crate) use self::{
     context::{polls_are_short, replace_waits},

@@ -92,7 +92,7 @@ impl Scope<'_, '_> {
                 engine::contain(|| self.settle(task));
             }
             if let Some(latch) = &self.latch {
-                engine::block_on(|context| latch.poll(context));
+                latch.wait();
             }
             // Those without a handle may have started some with one.
             if lock(&self.tasks).handles.is_empty() {

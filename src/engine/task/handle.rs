@@ -18,12 +18,12 @@ use std::task::Waker;
 #[cfg(any(feature = "tokio", test))]
 pub(crate) use self::driven::Driven;
 pub(crate) use self::joinable::Joinable;
-use crate::engine::actions::Release;
 use crate::engine::contain::contain;
 use crate::engine::context::as_current;
 use crate::engine::scheduler::accounting::{Counts, End};
 use crate::engine::sync::atomic::{AtomicBool, Ordering};
 use crate::engine::sync::{Mutex, MutexGuard, lock};
+use crate::engine::waits::Waits;
 use crate::engine::{Engine, QueuedTask, Work};
 use crate::error::{JoinError, Refused, SubmitError, TaskPanic};
 use crate::on_cancel::{Cancels, Epoch, Owner, Stoppable};
@@ -59,8 +59,8 @@ struct Content<P, R> {
     waker: Option<Waker>,
     /// The handle may still collect a panic. If it was dropped, the hook receives it.
     has_handle: bool,
-    /// What the task is, or has, that waits for this one: gone when that task has ended.
-    awaited_by: Option<Weak<dyn Release>>,
+    /// What the task that waits for this one waits by: gone when that task has ended.
+    awaited_by: Weak<Waits>,
     listing: Listing,
 }
 
@@ -108,7 +108,7 @@ impl<W: Unpack<P, R>, P: Send + 'static, R: Send + 'static> TaskState<W, P, R> {
             stage: Stage::Packed(packed),
             waker: None,
             has_handle: true,
-            awaited_by: None,
+            awaited_by: Weak::new(),
             listing: Listing::Unlisted,
         };
         let task_state = Arc::new(TaskState {
