@@ -54,11 +54,6 @@ impl Waiter {
         Waiter::new(this_thread(), WaitMode::Looking)
     }
 
-    /// For the calling thread, which is woken whatever it does.
-    pub(crate) fn parked() -> Arc<Self> {
-        Waiter::future(&this_thread())
-    }
-
     /// For a future with this waker.
     pub(crate) fn future(waker: &Waker) -> Arc<Self> {
         Waiter::new(waker.clone(), WaitMode::Parked)
@@ -205,19 +200,22 @@ impl Wake for Bell {
     }
 }
 
-#[cfg(not(loom))]
+fn new_bell() -> Waker {
+    Arc::new(Bell(thread::current())).into()
+}
+
+/// The waker that unparks the calling thread.
 pub(crate) fn this_thread() -> Waker {
     thread_local! {
         // One allocation per thread, not per wait.
-        static WAKER: Waker = Arc::new(Bell(thread::current())).into();
+        static WAKER: Waker = new_bell();
+    }
+    // A model's threads are not the system's.
+    if cfg!(loom) {
+        return new_bell();
     }
     // A wait inside the destructor of another thread-local comes after ours is gone.
-    WAKER.try_with(Waker::clone).unwrap_or_else(|_| Arc::new(Bell(thread::current())).into())
-}
-
-#[cfg(loom)]
-pub(crate) fn this_thread() -> Waker {
-    Arc::new(Bell(thread::current())).into()
+    WAKER.try_with(Waker::clone).unwrap_or_else(|_| new_bell())
 }
 
 #[cfg(all(test, not(loom)))]

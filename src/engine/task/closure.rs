@@ -23,7 +23,7 @@ pub(crate) struct Task {
     origin: &'static Location<'static>,
 }
 
-/// What can be done with the closure in a task's room.
+/// What can be done with the closure in a task's room. The caller's word is that the room holds what the table was made for.
 struct VTable {
     /// Moves the closure out of the room and calls it.
     call: unsafe fn(*mut Room, Counts) -> End,
@@ -31,7 +31,7 @@ struct VTable {
     kill: unsafe fn(*const Room) -> bool,
     /// See [`QueuedTask::is_tombstone`].
     is_tombstone: unsafe fn(*const Room) -> bool,
-    /// Drops the closure in place.
+    /// Drops the closure in place: it is not used again.
     drop: unsafe fn(*mut Room),
 }
 
@@ -43,7 +43,7 @@ impl Task {
     /// Puts a closure into a task. The caller's line of code is remembered as its origin.
     #[track_caller]
     pub(crate) fn new<F: FnOnce() + Send + 'static>(closure: F) -> Self {
-        if fits::<F>() { Task::hold(closure) } else { Task::hold(Box::new(closure)) }
+        if fits::<F>() { Task::queued(closure) } else { Task::queued(Box::new(closure)) }
     }
 
     /// The same task, as submitted by this line of code.
@@ -54,8 +54,9 @@ impl Task {
 
     /// Puts a queued task into a task: something small that has a life beside the queue.
     #[track_caller]
-    pub(crate) fn queued<E: RunOnce + Send + 'static>(queued: E) -> Self {
-        Task::hold(queued)
+    pub(crate) fn queued<C: RunOnce + Send + 'static>(queued: C) -> Self {
+        // SAFETY: it borrows nothing that could be gone.
+        unsafe { Task::borrowing(queued) }
     }
 
     /// As [`Task::queued`], for a queued task that borrows.
@@ -64,8 +65,24 @@ impl Task {
     ///
     /// The task is called or dropped before what the queued task borrows is gone.
     #[track_caller]
-    pub(crate) unsafe fn borrowing<E: RunOnce + Send>(queued: E) -> Self {
-        Task::hold(queued)
+    pub(crate) unsafe fn borrowing<C: RunOnce + Send>(queued: C) -> Self {
+        assert!(fits::<C>(), "only what fits is put into the room");
+        let mut room: Room = [MaybeUninit::uninit(); INLINE_BYTES / 16];
+        // SAFETY: the room is large enough and aligned for a `C`, as asserted above.
+        unsafe { room.as_mut_ptr().cast::<C>().write(queued) };
+        let vtable = const {
+            &VTable {
+                // SAFETY: by the caller's word the room holds a `C`, which no other call moves out.
+                call: |room, counts| unsafe { room.cast::<C>().read() }.run(counts),
+                // SAFETY: by the caller's word the room holds a `C`.
+                kill: |room| unsafe { &*room.cast::<C>() }.kill(),
+                // SAFETY: as before.
+                is_tombstone: |room| unsafe { &*room.cast::<C>() }.is_tombstone(),
+                // SAFETY: by the caller's word the room holds a `C`, which is not used again.
+                drop: |room| unsafe { room.cast::<C>().drop_in_place() },
+            }
+        };
+        Task { room, vtable, origin: Location::caller() }
     }
 
     /// Where the task was submitted.
@@ -95,23 +112,6 @@ impl Task {
             // SAFETY: the room holds an `F` in its box, by the caller's word; moved out once.
             *unsafe { task.room.as_ptr().cast::<Box<F>>().read() }
         }
-    }
-
-    #[track_caller]
-    fn hold<C: RunOnce>(closure: C) -> Self {
-        assert!(fits::<C>(), "only what fits is put into the room");
-        let mut room: Room = [MaybeUninit::uninit(); INLINE_BYTES / 16];
-        // SAFETY: the room is large enough and aligned for a `C`, as asserted above.
-        unsafe { room.as_mut_ptr().cast::<C>().write(closure) };
-        let vtable = const {
-            &VTable {
-                call: call_in::<C>,
-                kill: kill_in::<C>,
-                is_tombstone: is_tombstone_in::<C>,
-                drop: drop_in::<C>,
-            }
-        };
-        Task { room, vtable, origin: Location::caller() }
     }
 }
 
@@ -156,39 +156,6 @@ impl<F: FnOnce()> RunOnce for F {
 /// Whether a task holds such a value without an allocation.
 pub(crate) const fn fits<F>() -> bool {
     size_of::<F>() <= INLINE_BYTES && align_of::<F>() <= align_of::<Room>()
-}
-
-/// # Safety
-///
-/// The room holds a `C`, which is moved out.
-unsafe fn call_in<C: RunOnce>(room: *mut Room, counts: Counts) -> End {
-    // SAFETY: by the caller's word the room holds a `C` that no other call moves out.
-    let closure = unsafe { room.cast::<C>().read() };
-    closure.run(counts)
-}
-
-/// # Safety
-///
-/// The room holds a `C`.
-unsafe fn kill_in<C: QueuedTask>(room: *const Room) -> bool {
-    // SAFETY: by the caller's word the room holds a `C`.
-    unsafe { &*room.cast::<C>() }.kill()
-}
-
-/// # Safety
-///
-/// The room holds a `C`.
-unsafe fn is_tombstone_in<C: QueuedTask>(room: *const Room) -> bool {
-    // SAFETY: by the caller's word the room holds a `C`.
-    unsafe { &*room.cast::<C>() }.is_tombstone()
-}
-
-/// # Safety
-///
-/// The room holds a `C`, which is dropped.
-unsafe fn drop_in<C>(room: *mut Room) {
-    // SAFETY: by the caller's word the room holds a `C` that is not used again.
-    unsafe { room.cast::<C>().drop_in_place() };
 }
 
 #[cfg(all(test, not(loom)))]

@@ -67,7 +67,7 @@ impl<W: Unpack<P, R>, P: Send + 'static, R: Send + 'static> QueueEntry<TaskState
 
     /// Takes back what was packed for a task that was killed. The handle hears that the task was cancelled.
     pub(crate) fn take_killed(self) -> Option<P> {
-        self.task_state.take_killed()
+        self.task_state.discard_to(|packed| packed)
     }
 }
 

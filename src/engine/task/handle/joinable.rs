@@ -116,7 +116,7 @@ impl<W: Unpack<P, R>, P: Send + 'static, R: Send + 'static> Joinable<R> for Task
 
     fn cancel(&self) -> bool {
         // First the place, because what is dropped may want one.
-        let Some(packed) = self.take_to_cancel() else { return self.stop_driven() };
+        let Some(packed) = self.take_back() else { return self.stop_driven() };
         contain(|| drop(packed));
         self.settle(Err(JoinError::Cancelled));
         true
