@@ -7,7 +7,7 @@ use std::task::Waker;
 
 use crate::engine::sync::{Mutex, lock};
 use crate::engine::task::closure::{RunOnce, Task, fits};
-use crate::engine::{self, Counts, End, Engine, QueuedTask, contain};
+use crate::engine::{self, Counts, End, Engine, contain};
 use crate::error::TaskPanic;
 use crate::pool::Closures;
 
@@ -102,8 +102,6 @@ impl<F: FnOnce() + Send> Latched<F> {
         unsafe { Task::borrowing(Latched { task: Box::new(task), hold, origin }) }
     }
 }
-
-impl<F> QueuedTask for Latched<F> {}
 
 impl<F: FnOnce()> RunOnce for Latched<F> {
     fn run(self, counts: Counts) -> End {

@@ -143,7 +143,7 @@ impl<J> Scheduler<J> {
             lending: Lending::default(),
             awaiting_ends: Default::default(),
             close_listeners: WaitList::default(),
-            spin: Spin::new(),
+            spin: Spin::default(),
             seen: 0,
             no_start_before: None,
             retiring: 0,

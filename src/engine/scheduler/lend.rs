@@ -21,7 +21,7 @@ use crate::engine::scheduler::accounting::{Counts, End};
 use crate::engine::scheduler::call::START_PAUSE;
 use crate::engine::scheduler::core::{Scheduler, WorkerKind};
 use crate::engine::scheduler::worker_table::WorkerState;
-use crate::engine::{Engine, QueuedTask, Work};
+use crate::engine::{Engine, Work};
 use crate::on_cancel::{Cancels, Epoch, Stoppable};
 
 /// So many tasks run on one stack, one inside the other. Each takes some hundred bytes of the engine's and what the
@@ -253,7 +253,7 @@ impl<W: Work> Engine<W> {
         let within = is_innermost(Arc::as_ptr(self));
         let mut scheduler = self.lock();
         let task = scheduler.admit_guest(within, take)?;
-        let tombstones = scheduler.remove_tombstones(QueuedTask::is_tombstone);
+        let tombstones = scheduler.remove_tombstones(Self::is_tombstone);
         drop(scheduler);
         tombstones.into_iter().for_each(|tombstone| contain(|| drop(tombstone)));
         Some((task, Counts::Guest { within }))

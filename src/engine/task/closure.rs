@@ -5,6 +5,7 @@
 
 use std::mem::{ManuallyDrop, MaybeUninit, align_of, size_of};
 use std::panic::Location;
+use std::ptr::from_ref;
 
 use crate::engine::QueuedTask;
 use crate::engine::scheduler::accounting::{Counts, End};
@@ -27,10 +28,8 @@ pub(crate) struct Task {
 struct VTable {
     /// Moves the closure out of the room and calls it.
     call: unsafe fn(*mut Room, Counts) -> End,
-    /// See [`QueuedTask::kill`].
-    kill: unsafe fn(*const Room) -> bool,
-    /// See [`QueuedTask::is_tombstone`].
-    is_tombstone: unsafe fn(*const Room) -> bool,
+    /// See [`RunOnce::queued_task`]. It is there as long as the closure is.
+    queued_task: unsafe fn(*const Room) -> Option<*const dyn QueuedTask>,
     /// Drops the closure in place: it is not used again.
     drop: unsafe fn(*mut Room),
 }
@@ -75,9 +74,7 @@ impl Task {
                 // SAFETY: by the caller's word the room holds a `C`, which no other call moves out.
                 call: |room, counts| unsafe { room.cast::<C>().read() }.run(counts),
                 // SAFETY: by the caller's word the room holds a `C`.
-                kill: |room| unsafe { &*room.cast::<C>() }.kill(),
-                // SAFETY: as before.
-                is_tombstone: |room| unsafe { &*room.cast::<C>() }.is_tombstone(),
+                queued_task: |room| unsafe { &*room.cast::<C>() }.queued_task().map(from_ref),
                 // SAFETY: by the caller's word the room holds a `C`, which is not used again.
                 drop: |room| unsafe { room.cast::<C>().drop_in_place() },
             }
@@ -88,6 +85,14 @@ impl Task {
     /// Where the task was submitted.
     pub(crate) fn origin(&self) -> &'static Location<'static> {
         self.origin
+    }
+
+    /// What stands behind it, if that has a handle.
+    pub(crate) fn queued_task(&self) -> Option<&dyn QueuedTask> {
+        // SAFETY: the room holds what `vtable` was made for.
+        let queued_task = unsafe { (self.vtable.queued_task)(&raw const self.room) };
+        // SAFETY: it is there as long as the closure, which is there as long as the task is borrowed.
+        queued_task.map(|task| unsafe { &*task })
     }
 
     /// Calls the closure. Everything it owned is gone when this returns, also by a panic.
@@ -115,18 +120,6 @@ impl Task {
     }
 }
 
-impl QueuedTask for Task {
-    fn kill(&self) -> bool {
-        // SAFETY: the room holds what `vtable` was made for.
-        unsafe { (self.vtable.kill)(&raw const self.room) }
-    }
-
-    fn is_tombstone(&self) -> bool {
-        // SAFETY: the room holds what `vtable` was made for.
-        unsafe { (self.vtable.is_tombstone)(&raw const self.room) }
-    }
-}
-
 impl Drop for Task {
     fn drop(&mut self) {
         // SAFETY: a task that was called or taken apart is in `ManuallyDrop`, so here the closure
@@ -136,14 +129,17 @@ impl Drop for Task {
 }
 
 /// What lies in a task's room and can be run there.
-pub(crate) trait RunOnce: QueuedTask {
+pub(crate) trait RunOnce {
     /// Runs the task, if it is still there.
     fn run(self, counts: Counts) -> End;
+
+    /// The task, if it has a handle.
+    fn queued_task(&self) -> Option<&(dyn QueuedTask + 'static)> {
+        None
+    }
 }
 
 /// A closure without a handle.
-impl<F: FnOnce()> QueuedTask for F {}
-
 impl<F: FnOnce()> RunOnce for F {
     // Left to itself, the compiler calls it or not as other code comes and goes.
     #[inline]
@@ -256,9 +252,8 @@ mod tests {
     }
 
     #[test]
-    fn a_closure_is_alive_until_it_is_called() {
-        let task = Task::new(|| {});
-        assert!(task.kill() && !task.is_tombstone());
+    fn a_closure_has_no_handle() {
+        assert!(Task::new(|| {}).queued_task().is_none());
     }
 
     /// A queued task that says about itself what it was told.
@@ -270,6 +265,10 @@ mod tests {
         fn run(self, _: Counts) -> End {
             if self.alive { End::Completed } else { End::Tombstone }
         }
+
+        fn queued_task(&self) -> Option<&(dyn QueuedTask + 'static)> {
+            Some(self)
+        }
     }
 
     impl QueuedTask for Told {
@@ -280,13 +279,16 @@ mod tests {
         fn is_tombstone(&self) -> bool {
             !self.alive
         }
+
+        fn discard(&self) {}
     }
 
     #[test]
     fn a_queued_task_is_asked_whether_it_is_alive() {
         for alive in [true, false] {
             let task = Task::queued(Told { alive });
-            assert_eq!((task.kill(), task.is_tombstone()), (alive, !alive));
+            let told = task.queued_task().map(|told| (told.kill(), told.is_tombstone()));
+            assert_eq!(told, Some((alive, !alive)));
             let end = if alive { End::Completed } else { End::Tombstone };
             assert_eq!(task.call(Counts::Ticket), end);
         }
