@@ -84,10 +84,10 @@ impl Frame {
     }
 }
 
-/// `look` calls nothing of a user's. None if what is kept is gone.
+/// `look` calls nothing of a user's. If what is kept is gone, the thread runs no task.
 #[inline]
-fn with_frame<R>(look: impl FnOnce(&mut Frame) -> R) -> Option<R> {
-    FRAME.try_with(|frame| look(&mut frame.borrow_mut())).ok()
+fn with_frame<R: Default>(look: impl FnOnce(&mut Frame) -> R) -> R {
+    FRAME.try_with(|frame| look(&mut frame.borrow_mut())).unwrap_or_default()
 }
 
 /// Notes that the calling thread runs tasks of this pool, until the guard is dropped: tasks that have the thread for
@@ -115,16 +115,13 @@ impl Drop for Inside {
 pub(crate) fn as_current<R>(task: Arc<dyn Stoppable>, run: impl FnOnce() -> R) -> R {
     let outer = with_frame(|frame| frame.task.replace(task));
     let outcome = run();
-    if let Some(outer) = outer {
-        drop(with_frame(|frame| replace(&mut frame.task, outer)));
-    }
+    drop(with_frame(|frame| replace(&mut frame.task, outer)));
     outcome
 }
 
 /// Whether the task that the calling thread runs has been asked to stop.
 pub(crate) fn is_cancelled() -> bool {
     with_frame(|frame| frame.stoppable().is_some_and(|task| task.should_stop(frame.epoch)))
-        .unwrap_or(false)
 }
 
 /// Looks at the task that the calling thread runs: the cancels of its pool, the task if it has a handle, whose
@@ -132,60 +129,58 @@ pub(crate) fn is_cancelled() -> bool {
 pub(crate) fn with_current<R>(
     look: impl FnOnce(&Arc<Cancels>, Option<&Arc<dyn Stoppable>>, Owner, Epoch) -> R,
 ) -> Option<R> {
-    let looked = with_frame(|frame| {
+    with_frame(|frame| {
         let task = frame.task.as_ref();
         let owner = task.map_or(frame.owner, |task| Owner::task(Arc::as_ptr(task)));
         Some(look(frame.stoppable()?.cancels(), task, owner, frame.epoch))
-    });
-    looked.flatten()
+    })
 }
 
 /// How many tasks the calling thread runs, one inside the other.
 pub(crate) fn depth() -> usize {
-    with_frame(|frame| frame.outwards().skip(1).count()).unwrap_or(0)
+    with_frame(|frame| frame.outwards().skip(1).count())
 }
 
 /// Whether the calling thread runs a task that has the thread for itself, and may block it.
 pub(crate) fn has_thread() -> bool {
-    with_frame(|frame| frame.has_thread).unwrap_or(false)
+    with_frame(|frame| frame.has_thread)
 }
 
 /// Whether the calling thread is running a task of this engine.
 pub(crate) fn is_inside<T>(engine: *const T) -> bool {
-    with_frame(|frame| frame.outwards().any(|frame| frame.is_of(engine))).unwrap_or(false)
+    with_frame(|frame| frame.outwards().any(|frame| frame.is_of(engine)))
 }
 
 /// Whether the task that the calling thread runs is one of this engine's.
 pub(crate) fn is_innermost<T>(engine: *const T) -> bool {
-    with_frame(|frame| frame.is_of(engine)).unwrap_or(false)
+    with_frame(|frame| frame.is_of(engine))
 }
 
 /// Says when the next tasks of this thread started. Returns what was said before.
 #[inline]
 pub(crate) fn set_epoch(epoch: Epoch) -> Epoch {
-    with_frame(|frame| replace(&mut frame.epoch, epoch)).unwrap_or(epoch)
+    with_frame(|frame| replace(&mut frame.epoch, epoch))
 }
 
 /// What the task that the calling thread runs waits for.
 pub(crate) fn current_waits() -> Option<Arc<Waits>> {
-    let waits = with_frame(|frame| {
+    with_frame(|frame| {
         let pool = frame.pool.as_ref()?;
         Some(Arc::clone(frame.waits.get_or_insert_with(|| Waits::new(Arc::clone(pool)))))
-    });
-    waits.flatten()
+    })
 }
 
 /// The thread goes on with a task that waits for this, or for nothing. What the last one waited for: handles that it
 /// has polled may be elsewhere by now, and are not the next one's.
 #[inline]
 pub(crate) fn replace_waits(waits: Option<Arc<Waits>>) -> Option<Arc<Waits>> {
-    with_frame(|frame| replace(&mut frame.waits, waits)).flatten()
+    with_frame(|frame| replace(&mut frame.waits, waits))
 }
 
 /// Calls `run`, which polls a handle or blocks. If the task has the thread for itself, it counts as running meanwhile, and
 /// waits again for its pending handles after that.
 pub(crate) fn while_resumed<R>(run: impl FnOnce() -> R) -> R {
-    let waits = with_frame(|frame| frame.waits.clone().filter(|_| frame.has_thread)).flatten();
+    let waits = with_frame(|frame| frame.waits.clone().filter(|_| frame.has_thread));
     waits.iter().for_each(|waits| waits.resume());
     let result = run();
     waits.iter().for_each(|waits| waits.suspend());
@@ -196,7 +191,7 @@ pub(crate) fn while_resumed<R>(run: impl FnOnce() -> R) -> R {
 #[cfg(any(feature = "tokio", test))]
 #[inline]
 pub(crate) fn epoch() -> Epoch {
-    with_frame(|frame| frame.epoch).unwrap_or(0)
+    with_frame(|frame| frame.epoch)
 }
 
 /// Says whose functions are those of the task that the thread goes on with, if it has no handle.
@@ -209,7 +204,7 @@ pub(crate) fn set_owner(owner: Owner) {
 /// Whose functions are those of the task that the calling thread runs, if it has no handle.
 #[cfg(any(feature = "tokio", test))]
 pub(crate) fn owner() -> Owner {
-    with_frame(|frame| frame.owner).unwrap_or(Owner::Unplaced)
+    with_frame(|frame| frame.owner)
 }
 
 /// Says whether polls are short.
@@ -222,5 +217,5 @@ pub(crate) fn set_short(short: bool) {
 #[cfg(feature = "tokio")]
 #[inline]
 pub(crate) fn polls_are_short() -> bool {
-    with_frame(|frame| frame.short).unwrap_or(false)
+    with_frame(|frame| frame.short)
 }

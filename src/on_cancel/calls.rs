@@ -46,9 +46,10 @@ pub(crate) struct Cancels {
 pub(crate) type Epoch = u16;
 
 /// Whose function it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Owner {
     /// A task without a handle that lies in no cell: a closure, or a future that is being made.
+    #[default]
     Unplaced,
     /// The task without a handle that lies in the cell at this address.
     #[cfg(any(feature = "tokio", test))]
