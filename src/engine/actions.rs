@@ -19,13 +19,6 @@ pub(crate) struct Actions {
     pub(crate) release: Vec<Arc<dyn Release>>,
 }
 
-impl Actions {
-    /// Does not wake this waiter: the calling thread or future sees its verdict itself.
-    pub(crate) fn spare(&mut self, waiter: &Arc<Waiter>) {
-        self.wake.retain(|other| !Arc::ptr_eq(other, waiter));
-    }
-}
-
 /// Workers to wake. Mostly that is one, which needs no allocation.
 #[derive(Default)]
 pub(crate) struct Wakers {

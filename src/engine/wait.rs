@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
 use crate::engine::spin::look;
-use crate::engine::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use crate::engine::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use crate::engine::sync::{Mutex, lock, now, park, thread};
 use crate::engine::wait_list::Key;
 
@@ -24,44 +24,32 @@ pub(crate) enum Verdict {
     Closed = 2,
 }
 
-/// How a waiter waits, so that no thread wakes it without need.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(crate) enum WaitMode {
-    /// A thread that reads its verdict again and again: it need not be woken.
-    Looking = 0,
-    /// A thread that is parked for a while, so that it is worth waking.
-    TimedPark = 1,
-    /// A thread or a future that does nothing until it is woken.
-    Parked = 2,
-}
-
 /// One who waits.
 #[derive(Debug)]
 pub(crate) struct Waiter {
     /// Zero, or a [`Verdict`]. Written once, under the engine's lock.
     verdict: AtomicU8,
-    /// A [`WaitMode`]. Read and written under the engine's lock.
-    wait_mode: AtomicU8,
+    /// It is let in as soon as there is a place; otherwise places may gather. Read and written under the engine's lock.
+    eager: AtomicBool,
     /// Where it stands in the one list that it waits in. Read and written under that list's lock.
     key: AtomicU64,
     waker: Mutex<Waker>,
 }
 
 impl Waiter {
-    /// For the calling thread, which begins by looking.
+    /// For the calling thread, which lets places gather at first.
     pub(crate) fn thread() -> Arc<Self> {
-        Waiter::new(this_thread(), WaitMode::Looking)
+        Waiter::new(this_thread(), false)
     }
 
     /// For a future with this waker.
     pub(crate) fn future(waker: &Waker) -> Arc<Self> {
-        Waiter::new(waker.clone(), WaitMode::Parked)
+        Waiter::new(waker.clone(), true)
     }
 
-    fn new(waker: Waker, wait_mode: WaitMode) -> Arc<Self> {
-        let (verdict, wait_mode) = (AtomicU8::new(0), AtomicU8::new(wait_mode as u8));
-        Arc::new(Waiter { verdict, wait_mode, key: AtomicU64::new(0), waker: Mutex::new(waker) })
+    fn new(waker: Waker, eager: bool) -> Arc<Self> {
+        let (verdict, eager) = (AtomicU8::new(0), AtomicBool::new(eager));
+        Arc::new(Waiter { verdict, eager, key: AtomicU64::new(0), waker: Mutex::new(waker) })
     }
 
     pub(crate) fn verdict(&self) -> Option<Verdict> {
@@ -73,25 +61,19 @@ impl Waiter {
         }
     }
 
-    /// Under the engine's lock. True if the waiter must be woken afterwards.
-    #[must_use]
-    pub(crate) fn decide(&self, verdict: Verdict) -> bool {
+    /// Under the engine's lock. The waiter is woken after it.
+    pub(crate) fn decide(&self, verdict: Verdict) {
         // Release: pairs with the Acquire in `verdict`.
         self.verdict.store(verdict as u8, Ordering::Release);
-        self.wait_mode() != WaitMode::Looking
     }
 
-    pub(crate) fn wait_mode(&self) -> WaitMode {
-        match self.wait_mode.load(Ordering::Relaxed) {
-            0 => WaitMode::Looking,
-            1 => WaitMode::TimedPark,
-            _ => WaitMode::Parked,
-        }
+    pub(crate) fn is_eager(&self) -> bool {
+        self.eager.load(Ordering::Relaxed)
     }
 
     /// Under the engine's lock.
-    pub(crate) fn set_wait_mode(&self, wait_mode: WaitMode) {
-        self.wait_mode.store(wait_mode as u8, Ordering::Relaxed);
+    pub(crate) fn set_eager(&self) {
+        self.eager.store(true, Ordering::Relaxed);
     }
 
     /// The waiter's key in the list that it waits in.
@@ -226,7 +208,7 @@ mod tests {
     fn a_thread_that_looks_sees_its_verdict() {
         let waiter = Waiter::thread();
         assert_eq!(waiter.wait(Some(now()), || None), None);
-        assert!(!waiter.decide(Verdict::Granted), "it need not be woken");
+        waiter.decide(Verdict::Granted);
         assert_eq!(waiter.wait(None, || None), Some(Verdict::Granted));
     }
 }

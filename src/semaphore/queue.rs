@@ -146,15 +146,13 @@ impl Queue {
         {
             let Some(Waiting { waiter, weight }) = self.waiters.pop_first() else { return };
             self.held += weight;
-            if waiter.decide(Verdict::Granted) {
-                wake.push(waiter);
-            }
+            waiter.decide(Verdict::Granted);
+            wake.push(waiter);
         }
     }
 }
 
 fn send_away(waiter: Arc<Waiter>, wake: &mut Wake) {
-    if waiter.decide(Verdict::Closed) {
-        wake.push(waiter);
-    }
+    waiter.decide(Verdict::Closed);
+    wake.push(waiter);
 }

@@ -4,10 +4,10 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
-use crate::engine::wait::{Verdict, WaitMode, Waiter};
+use crate::engine::wait::{Verdict, Waiter};
 use crate::error::AcquireError;
 
 type Outcome<'a> = Result<SemaphorePermit<'a>, AcquireError>;
@@ -54,13 +54,7 @@ impl Semaphore {
         if !self.queue().take_or_wait(weight, &waiter)? {
             return Ok(self.permit(weight));
         }
-        let rest = || {
-            // Under the lock: a verdict that comes later wakes it, one that came before is there.
-            let _queue = self.queue();
-            waiter.set_wait_mode(WaitMode::Parked);
-            waiter.verdict().map(|_| Duration::ZERO)
-        };
-        let verdict = match waiter.wait(deadline, rest) {
+        let verdict = match waiter.wait(deadline, || None) {
             Some(verdict) => verdict,
             None => self
                 .change(|queue, wake| queue.withdraw(&waiter, wake))

@@ -85,6 +85,8 @@ pub(crate) struct FastPath {
     published: Padded<AtomicU64>,
     /// Tasks that drivers run: more under the lock, fewer whenever one has ended.
     driven: Padded<AtomicUsize>,
+    /// How many workers spin because they have run the queue dry.
+    spinning: Padded<AtomicUsize>,
     /// A submitter or drainer waits for a place or for the end of all tasks, so a worker without work should
     /// say so at once. Only a hint: what must not be missed is sealed.
     hurry: AtomicBool,
@@ -100,6 +102,7 @@ impl FastPath {
             word: Padded(AtomicU64::new(SEALED)),
             published: Padded(AtomicU64::new(0)),
             driven: Padded(AtomicUsize::new(0)),
+            spinning: Padded(AtomicUsize::new(0)),
             hurry: AtomicBool::new(false),
             places: AtomicUsize::new(0),
             capacity: AtomicUsize::new(0),
@@ -117,6 +120,19 @@ impl FastPath {
     pub(crate) fn publish(&self, count: u64) {
         // Release: pairs with the Acquire in `published`.
         self.published.store(count, Ordering::Release);
+    }
+
+    /// A worker that has run the queue dry begins to spin, unless `most` do.
+    pub(crate) fn begin_spin(&self, most: usize) -> bool {
+        let may = self.spinning.fetch_add(1, Ordering::Relaxed) < most;
+        if !may {
+            self.end_spin();
+        }
+        may
+    }
+
+    pub(crate) fn end_spin(&self) {
+        self.spinning.fetch_sub(1, Ordering::Relaxed);
     }
 
     #[inline]

@@ -17,7 +17,7 @@ use crate::engine::scheduler::lend::Lending;
 use crate::engine::scheduler::ready::Lack;
 use crate::engine::scheduler::task_times::TaskTimes;
 use crate::engine::scheduler::worker_table::{WorkerState, WorkerTable};
-use crate::engine::spin::{Spin, cores};
+use crate::engine::spin::cores;
 use crate::engine::sync::Arc as Shared;
 use crate::engine::wait::Waiter;
 use crate::engine::wait_list::WaitList;
@@ -43,8 +43,6 @@ pub(crate) struct Scheduler<J> {
     pub(crate) awaiting_ends: [WaitList<Arc<Waiter>>; 2],
     /// Woken each time that the pool is closed.
     pub(crate) close_listeners: WaitList<Waker>,
-    /// Whether workers spin before they go idle.
-    pub(crate) spin: Spin,
     /// How many tasks had been taken when the monitor worker looked last.
     pub(crate) seen: u64,
     pub(crate) no_start_before: Option<Instant>,
@@ -102,8 +100,6 @@ pub(crate) enum Report<J> {
     /// It ran tasks, more than one only from the fast path. The last one has not been counted as ended if `last` is
     /// there.
     Run { claimed: Option<ClaimedBlock<J>>, tasks: u64, last: Option<End>, nanos: u64 },
-    /// It looked around.
-    Look { found: bool },
     /// It rested, and woke up by a call or by itself.
     Rest,
 }
@@ -112,10 +108,6 @@ pub(crate) enum Report<J> {
 pub(crate) enum Order<J> {
     /// Run this, and with a claimed block go on with what is on the fast path.
     Run(J, Option<ClaimedBlock<J>>),
-    /// Spin until more than `published` tasks were published.
-    Look {
-        published: u64,
-    },
     /// Park until it is called, or until this time.
     Rest(Option<Instant>),
     /// Make the state, or ask whether the worker is ready, and say what it lacks.
@@ -143,7 +135,6 @@ impl<J> Scheduler<J> {
             lending: Lending::default(),
             awaiting_ends: Default::default(),
             close_listeners: WaitList::default(),
-            spin: Spin::default(),
             seen: 0,
             no_start_before: None,
             retiring: 0,
@@ -180,7 +171,6 @@ impl<J> Scheduler<J> {
 
     /// A worker reports, and is told what to do next.
     pub(crate) fn next(&mut self, me: usize, report: Report<J>, actions: &mut Actions) -> Order<J> {
-        let looked = matches!(report, Report::Look { .. });
         if matches!(report, Report::Rest) && self.worker_table.worker_state(me) == WorkerState::Idle
         {
             return self.woke_alone(me, actions);
@@ -195,7 +185,7 @@ impl<J> Scheduler<J> {
         if ended {
             self.shrink_by_load(actions);
         }
-        self.decide(me, looked, actions)
+        self.decide(me, actions)
     }
 
     fn note(&mut self, me: usize, report: Report<J>) {
@@ -211,13 +201,12 @@ impl<J> Scheduler<J> {
                     self.end(end);
                 }
             }
-            Report::Look { found } => self.spin.note(found),
             Report::Rest => {}
         }
         self.worker_table.set(me, WorkerState::Asking);
     }
 
-    pub(crate) fn decide(&mut self, me: usize, looked: bool, actions: &mut Actions) -> Order<J> {
+    pub(crate) fn decide(&mut self, me: usize, actions: &mut Actions) -> Order<J> {
         if self.startable_when_lent() == 0 && (self.is_surplus() || self.retires()) {
             let next = self.leave(me);
             // A queued task may have counted on this worker.
@@ -236,10 +225,6 @@ impl<J> Scheduler<J> {
         }
         if let Lack::Time(pause) = self.worker_table.worker(me).lack {
             return self.decline(me, pause, actions);
-        }
-        if !looked && self.should_look() {
-            self.worker_table.set(me, WorkerState::Looking);
-            return Order::Look { published: self.queue.published() };
         }
         self.first_rest(me)
     }

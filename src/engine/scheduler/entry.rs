@@ -3,13 +3,14 @@
 mod held;
 
 use std::future::poll_fn;
+use std::mem::replace;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::engine::scheduler::core::{Actions, Scheduler};
 use crate::engine::scheduler::gate::{Back, TIMED_PARK};
 use crate::engine::sync::MutexGuard;
-use crate::engine::wait::{Verdict, WaitMode, Waiter, waker};
+use crate::engine::wait::{Verdict, Waiter, waker};
 use crate::engine::{Engine, Work};
 use crate::error::Refused;
 
@@ -96,17 +97,13 @@ impl<W: Work> Engine<W> {
             return Ok(());
         };
         let deadline = if let Patience::Until(deadline) = patience { deadline } else { None };
-        let mut wait_mode = WaitMode::Looking;
+        let mut gathers = true;
         let rest = || {
-            if wait_mode != WaitMode::Parked {
-                wait_mode =
-                    self.decide(|scheduler, actions| scheduler.rest_at_gate(&waiter, actions));
+            if replace(&mut gathers, false) {
+                return Some(TIMED_PARK);
             }
-            match wait_mode {
-                WaitMode::Looking => Some(Duration::ZERO),
-                WaitMode::TimedPark => Some(TIMED_PARK),
-                WaitMode::Parked => None,
-            }
+            self.decide(|scheduler, actions| scheduler.rely_on(&waiter, actions));
+            waiter.verdict().map(|_| Duration::ZERO)
         };
         waiter.wait(deadline, rest);
         self.leave_gate(&waiter)

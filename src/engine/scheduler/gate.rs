@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::engine::scheduler::core::{Actions, Scheduler};
 use crate::engine::scheduler::ends::Ended;
-use crate::engine::wait::{Verdict, WaitMode, Waiter};
+use crate::engine::wait::{Verdict, Waiter};
 use crate::engine::wait_list::{Key, WaitList};
 use crate::error::Refused;
 
@@ -57,8 +57,9 @@ impl<J> Gate<J> {
         self.clear_until = 0;
     }
 
-    fn first_wait_mode(&self) -> Option<WaitMode> {
-        self.waiters.first().map(|(first, _)| first.wait_mode())
+    /// Whether the first waiter relies on being woken for each place. None if no submitter waits.
+    fn first_is_eager(&self) -> Option<bool> {
+        self.waiters.first().map(|(first, _)| first.is_eager())
     }
 }
 
@@ -120,26 +121,14 @@ impl<J> Scheduler<J> {
         }
     }
 
-    /// A waiting thread has looked for long enough, and rests unless there is a place now. How it is
-    /// to rest: the first time for a while, in which places gather, then until it is woken; not at all if it has its
-    /// verdict.
-    pub(crate) fn rest_at_gate(&mut self, waiter: &Arc<Waiter>, actions: &mut Actions) -> WaitMode {
-        // Where only so many may wait, each place counts. In a model no time passes.
-        let may_gather = self.limits.waiters == usize::MAX && !cfg!(loom);
-        let wait_mode = match waiter.wait_mode() {
-            WaitMode::Looking if may_gather => WaitMode::TimedPark,
-            _ => WaitMode::Parked,
-        };
-        waiter.set_wait_mode(wait_mode);
+    /// A waiting thread has let places gather for long enough, and takes any from now on. If there is one now, it is woken
+    /// at once.
+    pub(crate) fn rely_on(&mut self, waiter: &Waiter, actions: &mut Actions) {
+        waiter.set_eager();
         // First the seal, then the look: a place that gets free later is free at the lock.
         self.heed_waiters();
         self.grant(1, actions);
         self.heed_waiters();
-        if waiter.verdict().is_some() {
-            actions.spare(waiter);
-            return WaitMode::Looking;
-        }
-        wait_mode
     }
 
     /// Holds a place for a task to come.
@@ -168,8 +157,10 @@ impl<J> Scheduler<J> {
 
     /// Tells all waiters what they wait for, as far as it has come true.
     pub(crate) fn serve_waiters(&mut self, actions: &mut Actions) {
-        let enough = match self.gate.first_wait_mode() {
-            Some(WaitMode::TimedPark) => (self.limits.queue / 2).max(1),
+        // Where only so many may wait, each place counts.
+        let may_gather = self.limits.waiters == usize::MAX;
+        let enough = match self.gate.first_is_eager() {
+            Some(false) if may_gather => (self.limits.queue / 2).max(1),
             _ => 1,
         };
         self.grant(enough, actions);
@@ -185,9 +176,8 @@ impl<J> Scheduler<J> {
         }
         for _ in 0..self.places() {
             let Some((waiter, job)) = self.gate.waiters.pop_first() else { break };
-            if waiter.decide(Verdict::Granted) {
-                actions.wake.push(waiter);
-            }
+            waiter.decide(Verdict::Granted);
+            actions.wake.push(waiter);
             if let Some(job) = job {
                 self.queue.push(job);
                 self.call_for_help(actions);
@@ -201,9 +191,8 @@ impl<J> Scheduler<J> {
     pub(crate) fn dismiss_waiters(&mut self, actions: &mut Actions) {
         for (waiter, job) in self.gate.waiters.take_all() {
             self.gate.dismissed.extend(job.map(|job| (waiter.key(), job)));
-            if waiter.decide(Verdict::Closed) {
-                actions.wake.push(waiter);
-            }
+            waiter.decide(Verdict::Closed);
+            actions.wake.push(waiter);
         }
     }
 
@@ -220,7 +209,7 @@ impl<J> Scheduler<J> {
     /// Whether workers must come to the lock after each task: the first waiter relies on being woken
     /// for each place.
     pub(crate) fn waiters_are_eager(&self) -> bool {
-        self.gate.first_wait_mode() == Some(WaitMode::Parked)
+        self.gate.first_is_eager() == Some(true)
     }
 
     /// How many more tasks may enter.
@@ -324,12 +313,13 @@ mod tests {
     }
 
     #[test]
-    fn each_free_place_is_given_at_once() {
-        for waiter in [Waiter::thread(), Waiter::future(std::task::Waker::noop())] {
-            let mut scheduler = scheduler();
+    fn each_free_place_is_given_at_once_to_a_future_and_where_few_may_wait() {
+        let (thread, future) = (Waiter::thread(), Waiter::future(std::task::Waker::noop()));
+        for (waiter, may_wait) in [(thread, 2), (future, usize::MAX)] {
+            let mut scheduler = scheduler_with(may_wait);
             (0..9).for_each(|job| scheduler.queue.push(job));
             scheduler.queue_up(Arc::clone(&waiter), None);
-            assert_eq!(scheduler.needs_attention(), waiter.wait_mode() == WaitMode::Parked);
+            assert_eq!(scheduler.needs_attention(), waiter.is_eager());
             scheduler.queue.pop();
             scheduler.queue.fast_path.end_locked();
             scheduler.serve_waiters(&mut Actions::default());

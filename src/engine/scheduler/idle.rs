@@ -11,14 +11,6 @@ use crate::engine::sync::now;
 const MONITOR_PARK: Duration = Duration::from_millis(1);
 
 impl<J> Scheduler<J> {
-    /// Whether a worker that found nothing looks around before it goes idle. Not while others
-    /// work off short tasks: they look themselves.
-    pub(crate) fn should_look(&mut self) -> bool {
-        // One core's worth is kept for the others.
-        let room = self.worker_table.count(WorkerState::Looking) < self.cores / 2;
-        self.short_at_work() == 0 && !self.is_closed() && room && self.spin.is_due()
-    }
-
     /// A worker goes idle. While others work off short tasks, one idle worker monitors them.
     pub(crate) fn first_rest(&mut self, me: usize) -> Order<J> {
         self.worker_table.push_idle(me);
@@ -46,7 +38,7 @@ impl<J> Scheduler<J> {
         let queued = self.queue.queued();
         if queued > 0 && self.is_needed(me, queued) {
             self.worker_table.remove_idle(me);
-            return self.decide(me, true, actions);
+            return self.decide(me, actions);
         }
         // In a model the clock stands still, and every time is over when it is asked for.
         let is_over = |time| cfg!(loom) || time <= now();

@@ -23,17 +23,15 @@ pub(crate) enum WorkerState {
     Preparing,
     /// Is not ready: it takes no task until its pause is over.
     Unready,
-    /// Has a task, or a claimed block of the fast path.
+    /// Has a task, or a claimed block of the fast path: then it may spin for a task.
     Engaged,
-    /// Looks around for a task before it goes idle.
-    Looking,
     /// Waits to be called, in the order of [`WorkerTable::idle`].
     Idle,
     /// Has been told to leave, and tells the hook before it is gone.
     Leaving,
 }
 
-const WORKER_STATES: usize = 10;
+const WORKER_STATES: usize = 9;
 
 /// The workers of a scheduler.
 ///
@@ -99,10 +97,10 @@ impl WorkerTable {
         self.present() - self.count(WorkerState::Leaving)
     }
 
-    /// Those on their way to the lock or at it, or looking for a task: they will find the next one.
+    /// Those on their way to the lock or at it: they will find the next task.
     pub(crate) fn alert(&self) -> usize {
         let coming = self.count(WorkerState::Starting) + self.count(WorkerState::Called);
-        coming + self.count(WorkerState::Asking) + self.count(WorkerState::Looking)
+        coming + self.count(WorkerState::Asking)
     }
 
     pub(crate) fn worker_state(&self, index: usize) -> WorkerState {

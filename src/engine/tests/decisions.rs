@@ -82,13 +82,13 @@ impl Trial {
         self.ask(me, Report::Run { claimed: Some(claimed), tasks: 1, last, nanos: 1_000 })
     }
 
-    /// A worker that has just run a short task, so that tasks are known to be short; it looks.
+    /// A worker that has just run a short task, so that tasks are known to be short; it is idle.
     fn with_short_tasks(capacity: usize) -> (Self, usize) {
         let mut trial = Trial::new(capacity, 0);
         trial.scheduler.queue.push(0);
         let (me, next) = trial.arrive();
         let Order::Run(0, Some(claimed)) = next else { panic!("there was a task") };
-        assert!(matches!(trial.report(me, claimed), Order::Look { .. }));
+        assert!(matches!(trial.report(me, claimed), Order::Rest(_)));
         assert!(trial.scheduler.task_times.is_short());
         (trial, me)
     }
@@ -97,7 +97,7 @@ impl Trial {
     fn with_monitor() -> (Self, usize, ClaimedBlock<u32>, usize) {
         let (mut trial, first) = Trial::with_short_tasks(2);
         trial.submit(1);
-        let Order::Run(1, Some(claimed)) = trial.ask(first, Report::Look { found: true }) else {
+        let Order::Run(1, Some(claimed)) = trial.ask(first, Report::Rest) else {
             panic!("there was a task")
         };
         let (second, next) = trial.arrive();
@@ -112,15 +112,6 @@ fn each_long_task_gets_a_worker() {
     let mut trial = Trial::new(3, 0);
     let called: Vec<_> = (0..4).map(|job| trial.submit(job)).collect();
     assert_eq!(called, [1, 1, 1, 0], "one each, up to the capacity");
-}
-
-#[test]
-fn a_worker_that_looks_needs_no_call() {
-    let mut trial = Trial::new(3, 0);
-    let (_, next) = trial.arrive();
-    assert!(matches!(next, Order::Look { .. }));
-    assert_eq!(trial.submit(1), 0);
-    assert_eq!(trial.submit(2), 1, "the second task needs another one");
 }
 
 #[test]
@@ -143,8 +134,7 @@ fn short_tasks_wake_no_worker_while_one_watches() {
 #[test]
 fn a_short_task_calls_a_worker_if_only_the_monitoring_one_is_there() {
     let (mut trial, first, claimed, _) = Trial::with_monitor();
-    assert!(matches!(trial.report(first, claimed), Order::Look { .. }));
-    assert!(matches!(trial.ask(first, Report::Look { found: false }), Order::Rest(_)));
+    assert!(matches!(trial.report(first, claimed), Order::Rest(_)));
     assert_eq!(trial.submit(2), 1);
 }
 
@@ -152,7 +142,7 @@ fn a_short_task_calls_a_worker_if_only_the_monitoring_one_is_there() {
 fn short_tasks_call_one_to_watch() {
     let (mut trial, first) = Trial::with_short_tasks(8);
     trial.submit(1);
-    let Order::Run(1, Some(_claimed)) = trial.ask(first, Report::Look { found: true }) else {
+    let Order::Run(1, Some(_claimed)) = trial.ask(first, Report::Rest) else {
         panic!("there was a task")
     };
     assert_eq!((0..100).map(|job| trial.submit(job)).sum::<usize>(), 1);
@@ -200,7 +190,6 @@ fn the_monitoring_worker_parks_when_no_tasks_come() {
 fn an_expired_worker_goes_unless_it_is_of_the_minimum() {
     let mut trial = Trial::new(4, 1);
     let workers: Vec<_> = (0..3).map(|_| trial.arrive().0).collect();
-    trial.ask(workers[0], Report::Look { found: false });
     let mut outcomes = Vec::new();
     for me in workers {
         outcomes.push(matches!(trial.expire(me), Order::Leave));
@@ -227,9 +216,8 @@ fn a_worker_at_the_lock_takes_the_task_of_one_who_waited() {
 
 #[test]
 fn no_worker_monitors_while_none_is_at_work() {
-    let (mut trial, me) = Trial::with_short_tasks(2);
-    let next = trial.ask(me, Report::Look { found: false });
-    assert!(matches!(next, Order::Rest(None)));
+    let (trial, me) = Trial::with_short_tasks(2);
+    assert_eq!(trial.scheduler.worker_table.worker_state(me), WorkerState::Idle);
     assert_eq!(trial.scheduler.worker_table.monitor, None);
 }
 
@@ -277,18 +265,17 @@ fn the_monitoring_worker_helps_with_a_long_backlog() {
 fn idle_time_is_counted_from_the_first_rest_after_a_task() {
     let mut trial = Trial::new(2, 0);
     trial.scheduler.limits.keep_alive = Some(Duration::from_secs(3600));
-    let (me, _) = trial.arrive();
+    let (me, arrived) = trial.arrive();
     let until = |next| match next {
         Order::Rest(until) => until,
         _ => panic!("there is no task"),
     };
-    let first = until(trial.ask(me, Report::Look { found: false }));
+    let first = until(arrived);
     assert!(trial.scheduler.worker_table.call_newest().is_some());
     assert_eq!(until(trial.ask(me, Report::Rest)), first, "a call without a task is a part of it");
     trial.submit(1);
     let Order::Run(1, Some(claimed)) = trial.ask(me, Report::Rest) else {
         panic!("there is a task")
     };
-    drop(trial.report(me, claimed));
-    assert!(until(trial.ask(me, Report::Look { found: false })) > first);
+    assert!(until(trial.report(me, claimed)) > first);
 }

@@ -1,7 +1,6 @@
 //! The worker: a thread that asks the scheduler what to do, does it, and asks again; and a submitter that runs its task
 //! itself, because the pool is full.
 
-use std::hint;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -12,16 +11,12 @@ use crate::engine::queue::fast_path::Claim;
 use crate::engine::scheduler::accounting::{Counts, End};
 use crate::engine::scheduler::core::{Order, Report};
 use crate::engine::scheduler::entry::Patience;
-use crate::engine::spin::{cores, spin};
+use crate::engine::spin::{Spin, cores, spin};
 use crate::engine::sync::{now, park, thread};
 use crate::engine::wait::this_thread;
 use crate::engine::{Engine, Lack, NoStart, ThreadWork};
 use crate::error::Refused;
 use crate::on_cancel::Stoppable;
-
-/// How often a worker that ran the queue dry reads it again before it asks the scheduler. It is not
-/// known as looking meanwhile, so this is short: about two microseconds.
-const DRY_SPINS: u32 = if cfg!(loom) { 1 } else { 80 };
 
 /// Starts a worker for a place of the worker table.
 pub(crate) fn start_worker<W: ThreadWork>(
@@ -37,7 +32,8 @@ pub(crate) fn start_worker<W: ThreadWork>(
 fn main<W: ThreadWork>(engine: &Arc<Engine<W>>, index: usize) {
     let _inside = enter(Arc::clone(engine) as _, true);
     let name = engine.thread_name(index);
-    let mut worker = Worker { engine, index, name, state: None, answer: None };
+    let mut worker =
+        Worker { engine, index, name, state: None, answer: None, spin: Spin::default() };
     let mut report = Report::Arrive(this_thread());
     loop {
         engine.hooks().tell_start(&worker.name, index);
@@ -58,6 +54,8 @@ struct Worker<'a, W: ThreadWork> {
     state: Option<W::State>,
     /// What it said since it last came to the lock: that it lacks nothing, or time.
     answer: Option<Lack>,
+    /// Whether it spins when it has run the queue dry.
+    spin: Spin,
 }
 
 impl<W: ThreadWork> Worker<'_, W> {
@@ -73,7 +71,6 @@ impl<W: ThreadWork> Worker<'_, W> {
             set_epoch(epoch);
             report = match next {
                 Order::Run(job, claimed) => self.work_off(job, claimed),
-                Order::Look { published } => self.look(published),
                 Order::Rest(until) => rest(until),
                 Order::GetReady => {
                     self.get_ready();
@@ -135,7 +132,8 @@ impl<W: ThreadWork> Worker<'_, W> {
         Report::Run { claimed, tasks, last, nanos }
     }
 
-    /// Ends the last task and waits a moment for the next. True if there is one.
+    /// Ends the last task and spins for the next. True if there is one. Only so many spin that half of the cores are left
+    /// to the threads that submit.
     fn spin_dry(&mut self, last: &mut Option<End>) -> bool {
         let fast_path = &self.engine.fast_path;
         let seen = fast_path.published();
@@ -151,16 +149,13 @@ impl<W: ThreadWork> Worker<'_, W> {
             thread::yield_now();
             return fast_path.published() > seen;
         }
-        for _ in 0..DRY_SPINS {
-            if fast_path.hurry() {
-                return false;
-            }
-            if fast_path.published() > seen {
-                return true;
-            }
-            hint::spin_loop();
+        if !self.spin.is_due() || !fast_path.begin_spin(cores() / 2) {
+            return false;
         }
-        false
+        let found = spin(|| (fast_path.hurry() || fast_path.published() > seen).then_some(()));
+        fast_path.end_spin();
+        self.spin.note(found.is_some());
+        fast_path.published() > seen
     }
 
     #[inline]
@@ -177,12 +172,6 @@ impl<W: ThreadWork> Worker<'_, W> {
             self.answer = None;
         }
         end
-    }
-
-    fn look(&self, published: u64) -> Report<W::Job> {
-        let fast_path = &self.engine.fast_path;
-        let found = spin(|| (fast_path.published() != published).then_some(())).is_some();
-        Report::Look { found }
     }
 }
 
@@ -260,7 +249,14 @@ mod tests {
     }
 
     fn worker(engine: &Arc<Engine<Closures>>) -> Worker<'_, Closures> {
-        Worker { engine, index: 0, name: String::new(), state: None, answer: None }
+        Worker {
+            engine,
+            index: 0,
+            name: String::new(),
+            state: None,
+            answer: None,
+            spin: Spin::default(),
+        }
     }
 
     #[test]
@@ -297,12 +293,18 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_that_looks_sees_a_new_task() {
+    fn a_worker_that_spins_sees_a_new_task() {
         let engine = engine();
-        let found = || matches!(worker(&engine).look(0), Report::Look { found: true });
-        assert!(!found());
         engine.lock().queue.push(Task::new(|| {}));
-        assert!(found());
+        let (job, claimed) = engine.lock().queue.open().expect("there is one");
+        let its = Arc::clone(&engine);
+        // The task of which the worker hears while it runs the first one is there before it spins.
+        let first = Task::new(move || its.lock().queue.push(Task::new(|| {})));
+        drop(job);
+        let Report::Run { tasks, .. } = worker(&engine).work_off(first, Some(claimed)) else {
+            panic!("it was on the fast path")
+        };
+        assert_eq!(tasks, 2);
     }
 
     #[test]

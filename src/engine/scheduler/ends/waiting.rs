@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use crate::engine::actions::Actions;
 use crate::engine::scheduler::core::{Phase, Scheduler};
-use crate::engine::wait::{Verdict, Waiter, is_over, this_thread, waker};
+use crate::engine::wait::{Verdict, Waiter, is_over, waker};
 use crate::engine::{Engine, Work};
 use crate::error::{Cause, StillRunning};
 
@@ -34,7 +34,7 @@ impl<J> Scheduler<J> {
         for what in [Ended::Tasks, Ended::Workers] {
             if self.has_ended(what) {
                 let told = self.awaiting_ends[what as usize].take_all();
-                actions.wake.extend(told.filter(|waiter| waiter.decide(Verdict::Granted)));
+                actions.wake.extend(told.inspect(|waiter| waiter.decide(Verdict::Granted)));
             }
         }
     }
@@ -79,7 +79,7 @@ impl<W: Work> Engine<W> {
         deadline: Option<Instant>,
     ) -> Result<(), StillRunning> {
         self.check_wait(what, is_over(deadline) || W::may_block())?;
-        let end = AwaitedEnd::of(self, what, Waiter::future(&this_thread()));
+        let end = AwaitedEnd::of(self, what, Waiter::thread());
         if end.waiter.wait(deadline, || None).is_none() {
             // A verdict is given under the lock, so the end either has come after all or is told as it stands.
             let scheduler = self.lock();
@@ -118,7 +118,6 @@ impl<'a, W: Work> AwaitedEnd<'a, W> {
                 Ended::Tasks => scheduler.tell_ends(actions),
                 Ended::Workers => scheduler.close(Phase::Closed, actions),
             }
-            actions.spare(&waiter);
         });
         AwaitedEnd { engine, what, waiter }
     }

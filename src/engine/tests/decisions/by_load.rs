@@ -24,7 +24,7 @@ fn short_tasks_do_not_hide_the_load() {
     trial.scheduler.limits.queue = 10;
     trial.scheduler.limits.growth = Some(ByLoad { step: 2, grow_at: 0.3, shrink_at: 0.0 });
     trial.submit(1);
-    let Order::Run(1, Some(_claimed)) = trial.ask(me, Report::Look { found: true }) else {
+    let Order::Run(1, Some(_claimed)) = trial.ask(me, Report::Rest) else {
         panic!("there was a task")
     };
     let started: Vec<_> = (0..5).map(|job| trial.submit(job)).collect();
@@ -82,10 +82,8 @@ fn a_new_step_begins_when_the_last_one_has_been_made() {
     (0..3).for_each(|job| trial.scheduler.queue.push(job));
     let at_work: Vec<_> = (0..3).map(|_| trial.arrive()).collect();
     for _ in 0..2 {
-        let (me, next) = trial.arrive();
-        let looks = matches!(next, Order::Look { .. });
-        let rest = if looks { trial.ask(me, Report::Look { found: false }) } else { next };
-        assert!(matches!(rest, Order::Rest(_)));
+        let (_, next) = trial.arrive();
+        assert!(matches!(next, Order::Rest(_)));
     }
     let mut called = Vec::new();
     for (me, next) in at_work {

@@ -1,11 +1,12 @@
 //! The gate: how submitters wait there, and how much attention those who wait get.
 
 use std::sync::Arc;
+use std::task::Waker;
 
 use super::Trial;
 use crate::engine::scheduler::core::{Actions, Phase};
 use crate::engine::scheduler::worker_table::WorkerState;
-use crate::engine::wait::{Verdict, WaitMode, Waiter};
+use crate::engine::wait::{Verdict, Waiter};
 
 /// A scheduler of one worker that is here, and a queue of 80.
 fn trial() -> Trial {
@@ -16,55 +17,38 @@ fn trial() -> Trial {
 }
 
 #[test]
-fn a_parked_submitter_has_the_attention_of_the_workers() {
-    let attention = |wait_mode| {
-        let (mut trial, waiter) = (trial(), Waiter::thread());
-        waiter.set_wait_mode(wait_mode);
+fn an_eager_submitter_has_the_attention_of_the_workers() {
+    let attention = |waiter| {
+        let mut trial = trial();
         trial.scheduler.queue_up(waiter, None);
         trial.scheduler.needs_attention()
     };
-    assert!(attention(WaitMode::Parked));
-    assert!(!attention(WaitMode::Looking) && !attention(WaitMode::TimedPark));
+    assert!(attention(Waiter::future(Waker::noop())));
+    assert!(!attention(Waiter::thread()));
 }
 
 #[test]
-fn a_submitter_parks_for_a_while_first_and_then_until_it_is_woken() {
-    let (mut trial, waiter) = (trial(), Waiter::thread());
-    (0..81).for_each(|job| trial.scheduler.queue.push(job));
-    trial.scheduler.queue_up(Arc::clone(&waiter), None);
-    for wait_mode in [WaitMode::TimedPark, WaitMode::Parked, WaitMode::Parked] {
-        let told = trial.scheduler.rest_at_gate(&waiter, &mut Actions::default());
-        assert_eq!((told, waiter.wait_mode()), (wait_mode, wait_mode));
-        assert_eq!(trial.scheduler.needs_attention(), wait_mode == WaitMode::Parked);
-    }
-    assert_eq!(waiter.verdict(), None, "there is no place");
-}
-
-#[test]
-fn a_thread_that_is_about_to_rest_takes_any_place_there_is() {
-    for wait_mode in [WaitMode::TimedPark, WaitMode::Parked] {
+fn a_thread_that_has_let_places_gather_takes_any_place_there_is() {
+    for places in 0..2 {
         let (mut trial, waiter) = (trial(), Waiter::thread());
         (0..81).for_each(|job| trial.scheduler.queue.push(job));
         trial.scheduler.queue_up(Arc::clone(&waiter), None);
-        if wait_mode == WaitMode::Parked {
-            waiter.set_wait_mode(WaitMode::TimedPark);
+        for _ in 0..places {
+            trial.scheduler.queue.pop();
+            trial.scheduler.queue.fast_path.end_locked();
         }
-        trial.scheduler.queue.pop();
-        trial.scheduler.queue.fast_path.end_locked();
         let mut actions = Actions::default();
-        let told = trial.scheduler.rest_at_gate(&waiter, &mut actions);
-        assert_eq!((told, waiter.verdict()), (WaitMode::Looking, Some(Verdict::Granted)));
-        assert!(actions.wake.is_empty(), "it does not rest");
-        assert!(!trial.scheduler.needs_attention());
+        trial.scheduler.rely_on(&waiter, &mut actions);
+        assert_eq!((waiter.verdict().is_some(), actions.wake.len()), (places > 0, places));
+        assert_eq!(trial.scheduler.needs_attention(), places == 0, "it waits for the next one");
     }
 }
 
 #[test]
-fn a_submitter_in_a_timed_park_enters_when_half_of_the_queue_is_free() {
+fn a_thread_enters_when_half_of_the_queue_is_free() {
     let (mut trial, waiter) = (trial(), Waiter::thread());
     (0..81).for_each(|job| trial.scheduler.queue.push(job));
     trial.scheduler.queue_up(Arc::clone(&waiter), None);
-    let _ = trial.scheduler.rest_at_gate(&waiter, &mut Actions::default());
     for ended in 1..=40 {
         assert_eq!(waiter.verdict(), None, "{} places are not enough", ended - 1);
         trial.scheduler.queue.pop();
@@ -79,7 +63,6 @@ fn a_submitter_whose_time_is_over_takes_a_place_that_was_left_to_gather() {
     let (mut trial, waiter) = (trial(), Waiter::thread());
     (0..81).for_each(|job| trial.scheduler.queue.push(job));
     trial.scheduler.queue_up(Arc::clone(&waiter), None);
-    let _ = trial.scheduler.rest_at_gate(&waiter, &mut Actions::default());
     trial.scheduler.queue.pop();
     trial.scheduler.queue.fast_path.end_locked();
     trial.scheduler.serve_waiters(&mut Actions::default());

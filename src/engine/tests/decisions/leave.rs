@@ -9,7 +9,6 @@ use crate::engine::wait::this_thread;
 fn the_last_worker_stays_while_a_permit_is_out() {
     let mut trial = Trial::new(1, 0);
     let (me, _) = trial.arrive();
-    trial.ask(me, Report::Look { found: false });
     trial.scheduler.hold_place();
     let next = trial.expire(me);
     assert!(matches!(next, Order::Rest(Some(_))));
@@ -21,7 +20,6 @@ fn the_last_worker_stays_while_a_permit_is_out() {
 fn a_leaving_worker_is_called_back_by_a_task() {
     let mut trial = Trial::new(1, 0);
     let (me, _) = trial.arrive();
-    trial.ask(me, Report::Look { found: false });
     assert!(matches!(trial.expire(me), Order::Leave));
     assert_eq!(trial.submit(7), 0, "its place is not vacant yet");
     assert!(trial.scheduler.calls_back(me));
@@ -33,14 +31,13 @@ fn a_leaving_worker_is_called_back_by_a_task() {
 fn a_surplus_worker_that_was_counted_on_calls_another() {
     let mut trial = Trial::new(2, 0);
     let (first, _) = trial.arrive();
-    let (second, _) = trial.arrive();
-    trial.ask(first, Report::Look { found: false });
+    trial.arrive();
     assert_eq!(trial.scheduler.worker_table.count(WorkerState::Idle), 2);
     trial.scheduler.limits.capacity = 1;
     assert!(trial.scheduler.worker_table.call_oldest().is_some(), "one is called, to be sent away");
     assert_eq!(trial.submit(1), 0, "and counted on");
     let mut actions = Actions::default();
-    let next = trial.scheduler.next(second, Report::Rest, &mut actions);
+    let next = trial.scheduler.next(first, Report::Rest, &mut actions);
     assert!(matches!(next, Order::Leave));
     assert_eq!(actions.call.len(), 1, "so the one that stays is called");
 }
@@ -49,7 +46,6 @@ fn a_surplus_worker_that_was_counted_on_calls_another() {
 fn the_minimum_does_not_rely_on_a_thread_that_is_being_started() {
     let mut trial = Trial::new(4, 2);
     let (first, _) = trial.arrive();
-    trial.ask(first, Report::Look { found: false });
     trial.arrive();
     let expire = |trial: &mut Trial| trial.expire(first);
     assert!(matches!(expire(&mut trial), Order::Rest(None)));
@@ -105,7 +101,6 @@ fn the_last_leaving_worker_is_called_back_for_those_who_rely_on_it() {
 fn one_of_several_workers_may_go_while_a_permit_is_out() {
     let mut trial = Trial::new(2, 0);
     let (first, _) = trial.arrive();
-    trial.ask(first, Report::Look { found: false });
     trial.arrive();
     trial.scheduler.hold_place();
     assert!(matches!(trial.expire(first), Order::Leave));
