@@ -6,8 +6,6 @@ mod models;
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
-use std::panic::{RefUnwindSafe, UnwindSafe};
-use std::ptr;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
@@ -15,7 +13,7 @@ use std::time::{Duration, Instant};
 use self::inbox::Inbox;
 use crate::engine::sync::{Mutex, lock};
 use crate::engine::wait::is_over;
-use crate::engine::{self, Joinable, Release, Suspension, contain};
+use crate::engine::{self, Joinable, Suspension, Waits, contain};
 use crate::error::JoinError;
 use crate::handle::JoinHandle;
 
@@ -56,7 +54,7 @@ pub(crate) trait InFlight {
     }
 
     /// A task waits for this one: see [`Joinable::want`].
-    fn want(&self, by: Weak<dyn Release>) -> Option<Duration> {
+    fn want(&self, by: Weak<Waits>) -> Option<Duration> {
         Arc::clone(self.task_state()?).want(by)
     }
 
@@ -94,21 +92,14 @@ pub(crate) struct Completions<T> {
     next: usize,
     /// A task that waited has run each task below this number, or let its pool know that it waits.
     known: usize,
-    /// That task.
-    known_by: Option<KnownBy>,
+    /// What that task waits by. Only its address is used.
+    known_by: Weak<Waits>,
     ended: Arc<Ended>,
     /// There from the first [`Producer`] on.
     inbox: Option<Arc<Inbox<T>>>,
     /// There while a task is suspended on the next outcome.
     suspension: Option<Suspension>,
 }
-
-/// What a task is, or has, that waited. Only its address is used.
-struct KnownBy(Weak<dyn Release>);
-
-// A batch may cross a `catch_unwind`: nothing can be seen through this.
-impl UnwindSafe for KnownBy {}
-impl RefUnwindSafe for KnownBy {}
 
 /// The numbers of tasks that have ended, and whose outcomes have not been taken.
 #[derive(Default)]
@@ -151,7 +142,7 @@ impl<T> Completions<T> {
     /// No task yet. The first one gets this number.
     pub(crate) fn starting_at(number: usize) -> Self {
         let (tasks, ended) = (BTreeMap::new(), Arc::default());
-        let (known_by, inbox, suspension) = (None, None, None);
+        let (known_by, inbox, suspension) = (Weak::new(), None, None);
         Completions { tasks, next: number, known: number, known_by, ended, inbox, suspension }
     }
 
@@ -252,11 +243,9 @@ impl<T: InFlight> Completions<T> {
 
     fn wait_until(&mut self, deadline: Option<Instant>) -> Option<Option<Numbered<T::Output>>> {
         loop {
-            if let Some(outcome) = self.take_ended() {
-                return Some(Some(outcome));
-            }
-            if is_over(deadline) {
-                return self.is_at_end().then_some(None);
+            let found = self.look();
+            if found.is_some() || is_over(deadline) {
+                return found;
             }
             self.take_over(None);
             if !self.run_one_here() {
@@ -264,17 +253,18 @@ impl<T: InFlight> Completions<T> {
             }
         }
         let mut suspension = None;
-        let by = if self.is_at_end() { None } else { engine::suspend_on(&mut suspension, true) };
-        let retry = Cell::new(None);
-        let poll = |context: &mut Context<'_>| {
-            let polled = self.poll_ended(context, by.is_some());
-            if let (Poll::Pending, Some(by)) = (&polled, &by) {
+        let by = engine::suspend_on(&mut suspension, true);
+        let retry = Cell::new(by.as_ref().and_then(|by| self.want_all(by)));
+        let poll = |waker: Option<&Waker>| {
+            let Some(waker) = waker else { return self.look() };
+            let found = self.watch(waker, by.is_some());
+            if let (None, Some(by)) = (&found, &by) {
                 let again = retry.get().and_then(|_| self.want_again(by));
                 retry.set(self.want_all(by).or(again));
             }
-            polled
+            found
         };
-        let outcome = engine::block_on_until(deadline, poll, || retry.get());
+        let outcome = engine::block_until(deadline, poll, || retry.get());
         if outcome.is_none() && by.is_some() {
             self.unwant_all();
         }
@@ -287,34 +277,36 @@ impl<T: InFlight> Completions<T> {
     ) -> Poll<Option<Numbered<T::Output>>> {
         engine::while_resumed(|| {
             let in_task = engine::depth() > 0;
-            let mut polled = self.poll_ended(context, in_task);
-            while polled.is_pending() && self.run_one_here() {
-                polled = self.poll_ended(context, in_task);
+            let mut found = self.watch(context.waker(), in_task);
+            while found.is_none() && self.run_one_here() {
+                found = self.watch(context.waker(), in_task);
             }
-            if polled.is_ready() {
+            if found.is_some() {
                 self.suspension = None;
             } else if let Some(by) = engine::suspend_on(&mut self.suspension, false) {
                 self.want_all(&by);
             }
-            polled
+            found.map_or(Poll::Pending, Poll::Ready)
         })
     }
 
-    /// If this is called by a task, the waker is also woken for each task that is added, so that the pool knows that
-    /// it is waited for.
-    fn poll_ended(
-        &mut self,
-        context: &mut Context<'_>,
-        in_task: bool,
-    ) -> Poll<Option<Numbered<T::Output>>> {
+    /// The next outcome, or none at the end, if that is known already.
+    fn look(&mut self) -> Option<Option<Numbered<T::Output>>> {
+        let outcome = self.take_ended();
+        (outcome.is_some() || self.is_at_end()).then_some(outcome)
+    }
+
+    /// As [`look`](Completions::look). If there is nothing, the waker is woken when there may be. If this is called by a
+    /// task, it is also woken for each task that is added, so that the pool knows that it is waited for.
+    fn watch(&mut self, waker: &Waker, in_task: bool) -> Option<Option<Numbered<T::Output>>> {
         loop {
             if let Some(outcome) = self.take_ended() {
-                return Poll::Ready(Some(outcome));
+                return Some(Some(outcome));
             }
             let was_open = self.is_open();
             // After the look at the producers: what the last of them has added is in the inbox.
-            self.take_over(in_task.then_some(context.waker()));
-            let waker = context.waker().clone();
+            self.take_over(in_task.then_some(waker));
+            let waker = waker.clone();
             let mut state = lock(&self.ended.0);
             if !state.numbers.is_empty() || (was_open && state.producers == 0) {
                 continue;
@@ -322,8 +314,7 @@ impl<T: InFlight> Completions<T> {
             let old = state.waker.replace(waker);
             drop(state);
             drop(old);
-            let is_over = !was_open && self.tasks.is_empty();
-            return if is_over { Poll::Ready(None) } else { Poll::Pending };
+            return (!was_open && self.tasks.is_empty()).then_some(None);
         }
     }
 
@@ -347,10 +338,9 @@ impl<T: InFlight> Completions<T> {
 
     /// Lets the pool know that a task waits for each of these. If a thread could not be started for one, returns
     /// when to try again.
-    fn want_all(&mut self, by: &Weak<dyn Release>) -> Option<Duration> {
-        let is_same = |known: &KnownBy| ptr::addr_eq(known.0.as_ptr(), by.as_ptr());
-        if !self.known_by.as_ref().is_some_and(is_same) {
-            (self.known, self.known_by) = (0, Some(KnownBy(Weak::clone(by))));
+    fn want_all(&mut self, by: &Weak<Waits>) -> Option<Duration> {
+        if !self.known_by.ptr_eq(by) {
+            (self.known, self.known_by) = (0, Weak::clone(by));
         }
         let next = self.tasks.last_key_value().map_or(0, |(number, _)| number + 1);
         let known = std::mem::replace(&mut self.known, next);
@@ -358,13 +348,13 @@ impl<T: InFlight> Completions<T> {
     }
 
     /// As [`want_all`](Completions::want_all), for tasks that the pool knows of.
-    fn want_again(&self, by: &Weak<dyn Release>) -> Option<Duration> {
+    fn want_again(&self, by: &Weak<Waits>) -> Option<Duration> {
         self.tasks.values().find_map(|task| task.want(Weak::clone(by)))
     }
 
     /// No task waits for these any more.
     fn unwant_all(&mut self) {
-        (self.known, self.known_by) = (0, None);
+        (self.known, self.known_by) = (0, Weak::new());
         self.tasks.values().for_each(T::unwant);
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use crate::control::deadline;
@@ -138,7 +138,7 @@ impl<T> JoinHandle<T> {
 
     /// The outcome, if it is there.
     pub(crate) fn take_outcome(mut self) -> Option<Result<T, JoinError>> {
-        let outcome = self.task_state.as_ref()?.collect(Waker::noop())?;
+        let outcome = self.task_state.as_ref()?.collect()?;
         self.task_state = None;
         Some(outcome)
     }
@@ -149,9 +149,12 @@ impl<T> JoinHandle<T> {
             return Some(Err(JoinError::Refused(refused)));
         }
         self.suspension = None;
-        let outcome = engine::wait_for(task_state, deadline)?;
+        if !engine::wait_for(task_state, deadline) {
+            return None;
+        }
+        let outcome = task_state.collect();
         self.task_state = None;
-        Some(outcome)
+        outcome
     }
 
     /// Whether the outcome is there, or was taken. If it is there, [`join`](JoinHandle::join) does not wait.

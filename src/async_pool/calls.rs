@@ -8,8 +8,8 @@ use super::host::Host;
 use super::may_block::may_block;
 use super::runtime::MOST_TASKS;
 use crate::engine::{
-    Cell, Driven as _, Drives, End, Engine, Executor, FreeList, NoStart, QueueEntry, Runnable,
-    TaskState, Unpack, Watched, Work, WorkerKind,
+    Cell, Driven as _, Drives, End, Engine, Executor, FreeList, NoStart, QueueEntry, QueuedTask,
+    Runnable, TaskState, Unpack, Watched, Work, WorkerKind,
 };
 use crate::error::{JoinError, TaskPanic};
 use crate::fn_pool::Job;
@@ -78,6 +78,10 @@ impl<T: Send + 'static, R: Send + 'static> Work for Calls<T, R> {
 
     fn worker_kind(&self) -> WorkerKind {
         WorkerKind::Drivers(self.executor.drivers())
+    }
+
+    fn queued_task(job: &Self::Job) -> Option<&dyn QueuedTask> {
+        job.queued_task()
     }
 
     fn start(engine: &Arc<Engine<Self>>, index: usize) -> Result<(), NoStart> {

@@ -131,22 +131,6 @@ where
     }
 }
 
-impl QueuedTask for Job {
-    fn kill(&self) -> bool {
-        match self {
-            Job::Bare(_) => true,
-            Job::Spawned(queue_entry) => queue_entry.kill(),
-        }
-    }
-
-    fn is_tombstone(&self) -> bool {
-        match self {
-            Job::Bare(_) => false,
-            Job::Spawned(queue_entry) => queue_entry.is_tombstone(),
-        }
-    }
-}
-
 impl Work for Futures {
     type Job = Job;
 
@@ -154,6 +138,13 @@ impl Work for Futures {
 
     fn worker_kind(&self) -> WorkerKind {
         WorkerKind::Drivers(self.executor.drivers())
+    }
+
+    fn queued_task(job: &Job) -> Option<&dyn QueuedTask> {
+        match job {
+            Job::Bare(_) => None,
+            Job::Spawned(queue_entry) => Some(queue_entry.task()),
+        }
     }
 
     fn start(engine: &Arc<Engine<Self>>, index: usize) -> Result<(), NoStart> {

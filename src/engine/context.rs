@@ -3,7 +3,8 @@
 //! A task is to stop if its handle was cancelled, or if all tasks of its pool were ([`Cancels`]) since it has started.
 //! In the destructor of a thread-local what is said here may be gone: there a thread runs no task.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
+use std::iter::successors;
 use std::mem::replace;
 use std::ptr::addr_eq;
 use std::sync::Arc;
@@ -14,133 +15,113 @@ use crate::on_cancel::{Cancels, Epoch, Owner, Stoppable};
 
 #[cfg(not(loom))]
 thread_local! {
-    /// Of the innermost task. It has no destructor, so to read and to write it costs nothing.
-    static MARK: Mark = const { Mark::new() };
-    static CONTEXT: RefCell<Context> = const { RefCell::new(Context { task: None, frames: Vec::new() }) };
+    /// The innermost frame, which holds the others.
+    static FRAME: RefCell<Frame> = const { RefCell::new(Frame::OUTERMOST) };
 }
 
 #[cfg(loom)]
 loom::thread_local! {
-    static MARK: Mark = Mark::new();
-    static CONTEXT: RefCell<Context> = RefCell::new(Context { task: None, frames: Vec::new() });
+    static FRAME: RefCell<Frame> = RefCell::new(Frame::OUTERMOST);
 }
 
 /// A pool whose tasks may wait for others.
 pub(crate) trait Lender: Release + Stoppable {
-    /// A task waits from now on. Returns what is to be done after all locks are free.
-    fn begin_wait(&self) -> Actions;
-
-    /// A task does not wait any more.
-    fn end_wait(&self) -> Actions;
+    /// A task `waits` from now on, or does not wait any more. Returns what is to be done after all locks are free.
+    fn note_wait(&self, waits: bool) -> Actions;
 
     /// Does what was decided under the lock.
     fn carry_out(self: Arc<Self>, actions: Actions);
 }
 
-/// What changes with each task, or with each poll.
-struct Mark {
+/// What a thread runs for one pool: as its worker, or as a joiner that runs a task itself.
+struct Frame {
+    /// None outside of all pools.
+    pool: Option<Arc<dyn Lender>>,
+    /// Its tasks have the thread for themselves, one after the other, and may block it. Others are polled by turns.
+    has_thread: bool,
+    /// The task, if it has a handle. A task that its submitter runs has its engine for one.
+    task: Option<Arc<dyn Stoppable>>,
     /// When the task started.
-    epoch: Cell<Epoch>,
-    /// Whose functions are its, if it has no handle.
-    owner: Cell<Owner>,
-    /// It has polled a handle.
-    polled: Cell<bool>,
+    epoch: Epoch,
+    /// Whose functions are the task's, if it has no handle.
+    owner: Owner,
+    /// What the task waits for, if it has polled a handle.
+    waits: Option<Arc<Waits>>,
     /// Polls are known to be short.
     #[cfg(any(feature = "tokio", test))]
-    short: Cell<bool>,
+    short: bool,
+    outer: Option<Box<Frame>>,
 }
 
-impl Mark {
-    const fn new() -> Self {
-        Mark {
-            epoch: Cell::new(0),
-            owner: Cell::new(Owner::Unplaced),
-            polled: Cell::new(false),
-            #[cfg(any(feature = "tokio", test))]
-            short: Cell::new(false),
+impl Frame {
+    const OUTERMOST: Frame = Frame {
+        pool: None,
+        has_thread: false,
+        task: None,
+        epoch: 0,
+        owner: Owner::Unplaced,
+        waits: None,
+        #[cfg(any(feature = "tokio", test))]
+        short: false,
+        outer: None,
+    };
+
+    /// The task, or its pool if it has no handle.
+    fn stoppable(&self) -> Option<&dyn Stoppable> {
+        match &self.task {
+            Some(task) => Some(&**task),
+            None => Some(&**self.pool.as_ref()?),
         }
     }
 
-    fn swap(&self, other: &Mark) {
-        self.epoch.swap(&other.epoch);
-        self.owner.swap(&other.owner);
-        self.polled.swap(&other.polled);
-        #[cfg(any(feature = "tokio", test))]
-        self.short.swap(&other.short);
+    /// This one and those around it. The last is outside of all pools.
+    fn outwards(&self) -> impl Iterator<Item = &Frame> {
+        successors(Some(self), |frame| frame.outer.as_deref())
+    }
+
+    fn is_of<T>(&self, engine: *const T) -> bool {
+        self.pool.as_ref().is_some_and(|pool| addr_eq(Arc::as_ptr(pool), engine))
     }
 }
 
-struct Context {
-    /// The innermost task, if it has a handle. A task that its submitter runs has its engine for one.
-    task: Option<Arc<dyn Stoppable>>,
-    /// The worker that this thread is, and the tasks that it joined and runs itself, the innermost last.
-    frames: Vec<Frame>,
-}
-
-/// What a thread runs for one pool.
-struct Frame {
-    pool: Arc<dyn Lender>,
-    /// Its tasks have the thread for themselves, one after the other, and may block it. Others are polled by turns.
-    has_thread: bool,
-    /// What the task waits for, if it has polled a handle.
-    waits: Option<Arc<Waits>>,
-}
-
-/// `look` calls nothing of a user's. None if what is kept is gone.
-fn with_context<R>(look: impl FnOnce(&mut Context) -> R) -> Option<R> {
-    CONTEXT.try_with(|context| look(&mut context.borrow_mut())).ok()
-}
-
-fn with_innermost<R>(look: impl FnOnce(&mut Frame) -> R) -> Option<R> {
-    with_context(|context| context.frames.last_mut().map(look)).flatten()
+/// `look` calls nothing of a user's. If what is kept is gone, the thread runs no task.
+#[inline]
+fn with_frame<R: Default>(look: impl FnOnce(&mut Frame) -> R) -> R {
+    FRAME.try_with(|frame| look(&mut frame.borrow_mut())).unwrap_or_default()
 }
 
 /// Notes that the calling thread runs tasks of this pool, until the guard is dropped: tasks that have the thread for
 /// themselves, or others.
 pub(crate) fn enter(pool: Arc<dyn Lender>, has_thread: bool) -> Inside {
-    let task = with_context(|context| {
-        context.frames.push(Frame { pool, has_thread, waits: None });
-        context.task.take()
+    with_frame(|frame| {
+        let outer = replace(frame, Frame { pool: Some(pool), has_thread, ..Frame::OUTERMOST });
+        frame.outer = Some(Box::new(outer));
     });
-    let mark = Mark::new();
-    MARK.with(|kept| kept.swap(&mark));
-    Inside { mark, task: task.flatten() }
+    Inside
 }
 
-/// See [`enter`]. It keeps what is said of the task outside.
+/// See [`enter`].
 #[must_use]
-pub(crate) struct Inside {
-    mark: Mark,
-    task: Option<Arc<dyn Stoppable>>,
-}
+pub(crate) struct Inside;
 
 impl Drop for Inside {
     fn drop(&mut self) {
-        MARK.with(|kept| kept.swap(&self.mark));
-        let task = self.task.take();
         // What was inside is dropped after the borrow has ended.
-        drop(with_context(|context| (replace(&mut context.task, task), context.frames.pop())));
+        drop(with_frame(|frame| frame.outer.take().map(|outer| replace(frame, *outer))));
     }
 }
 
 /// Makes a task with a handle the current one while `run` runs, which does not panic.
 pub(crate) fn as_current<R>(task: Arc<dyn Stoppable>, run: impl FnOnce() -> R) -> R {
-    let outer = with_context(|context| context.task.replace(task));
+    let outer = with_frame(|frame| frame.task.replace(task));
     let outcome = run();
-    if let Some(outer) = outer {
-        drop(with_context(|context| replace(&mut context.task, outer)));
-    }
+    drop(with_frame(|frame| replace(&mut frame.task, outer)));
     outcome
 }
 
 /// Whether the task that the calling thread runs has been asked to stop.
 pub(crate) fn is_cancelled() -> bool {
-    let asked = with_context(|context| match (&context.task, context.frames.last()) {
-        (Some(task), _) => task.should_stop(),
-        (None, Some(frame)) => frame.pool.should_stop(),
-        (None, None) => false,
-    });
-    asked.unwrap_or(false)
+    with_frame(|frame| frame.stoppable().is_some_and(|task| task.should_stop(frame.epoch)))
 }
 
 /// Looks at the task that the calling thread runs: the cancels of its pool, the task if it has a handle, whose
@@ -148,109 +129,93 @@ pub(crate) fn is_cancelled() -> bool {
 pub(crate) fn with_current<R>(
     look: impl FnOnce(&Arc<Cancels>, Option<&Arc<dyn Stoppable>>, Owner, Epoch) -> R,
 ) -> Option<R> {
-    let (owner, epoch) = MARK.with(|mark| (mark.owner.get(), mark.epoch.get()));
-    let looked = with_context(|context| match &context.task {
-        Some(task) => Some(look(task.cancels(), Some(task), Owner::task(Arc::as_ptr(task)), epoch)),
-        None => Some(look(context.frames.last()?.pool.cancels(), None, owner, epoch)),
-    });
-    looked.flatten()
+    with_frame(|frame| {
+        let task = frame.task.as_ref();
+        let owner = task.map_or(frame.owner, |task| Owner::task(Arc::as_ptr(task)));
+        Some(look(frame.stoppable()?.cancels(), task, owner, frame.epoch))
+    })
 }
 
 /// How many tasks the calling thread runs, one inside the other.
 pub(crate) fn depth() -> usize {
-    with_context(|context| context.frames.len()).unwrap_or(0)
+    with_frame(|frame| frame.outwards().skip(1).count())
 }
 
 /// Whether the calling thread runs a task that has the thread for itself, and may block it.
 pub(crate) fn has_thread() -> bool {
-    with_innermost(|frame| frame.has_thread).unwrap_or(false)
+    with_frame(|frame| frame.has_thread)
 }
 
 /// Whether the calling thread is running a task of this engine.
 pub(crate) fn is_inside<T>(engine: *const T) -> bool {
-    let is_here = |frame: &Frame| addr_eq(Arc::as_ptr(&frame.pool), engine);
-    with_context(|context| context.frames.iter().any(is_here)).unwrap_or(false)
+    with_frame(|frame| frame.outwards().any(|frame| frame.is_of(engine)))
 }
 
 /// Whether the task that the calling thread runs is one of this engine's.
 pub(crate) fn is_innermost<T>(engine: *const T) -> bool {
-    with_innermost(|frame| addr_eq(Arc::as_ptr(&frame.pool), engine)).unwrap_or(false)
-}
-
-/// When the task started that the calling thread runs.
-#[inline]
-pub(crate) fn epoch() -> Epoch {
-    MARK.with(|mark| mark.epoch.get())
+    with_frame(|frame| frame.is_of(engine))
 }
 
 /// Says when the next tasks of this thread started. Returns what was said before.
 #[inline]
 pub(crate) fn set_epoch(epoch: Epoch) -> Epoch {
-    MARK.with(|mark| mark.epoch.replace(epoch))
+    with_frame(|frame| replace(&mut frame.epoch, epoch))
 }
 
 /// What the task that the calling thread runs waits for.
 pub(crate) fn current_waits() -> Option<Arc<Waits>> {
-    let waits = with_innermost(|frame| {
-        let waits = frame.waits.get_or_insert_with(|| Waits::new(Arc::clone(&frame.pool)));
-        Arc::clone(waits)
-    });
-    if waits.is_some() {
-        MARK.with(|mark| mark.polled.set(true));
-    }
-    waits
+    with_frame(|frame| {
+        let pool = frame.pool.as_ref()?;
+        Some(Arc::clone(frame.waits.get_or_insert_with(|| Waits::new(Arc::clone(pool)))))
+    })
 }
 
 /// The thread goes on with a task that waits for this, or for nothing. What the last one waited for: handles that it
 /// has polled may be elsewhere by now, and are not the next one's.
 #[inline]
 pub(crate) fn replace_waits(waits: Option<Arc<Waits>>) -> Option<Arc<Waits>> {
-    let polls = waits.is_some();
-    if MARK.with(|mark| mark.polled.replace(polls)) || polls {
-        return replace_in_frame(waits);
-    }
-    None
-}
-
-#[cold]
-fn replace_in_frame(waits: Option<Arc<Waits>>) -> Option<Arc<Waits>> {
-    with_innermost(|frame| replace(&mut frame.waits, waits)).flatten()
+    with_frame(|frame| replace(&mut frame.waits, waits))
 }
 
 /// Calls `run`, which polls a handle or blocks. If the task has the thread for itself, it counts as running meanwhile, and
 /// waits again for its pending handles after that.
 pub(crate) fn while_resumed<R>(run: impl FnOnce() -> R) -> R {
-    let waits_of = |frame: &mut Frame| frame.waits.clone().filter(|_| frame.has_thread);
-    let has_polled = MARK.with(|mark| mark.polled.get());
-    let waits = if has_polled { with_innermost(waits_of).flatten() } else { None };
+    let waits = with_frame(|frame| frame.waits.clone().filter(|_| frame.has_thread));
     waits.iter().for_each(|waits| waits.resume());
     let result = run();
     waits.iter().for_each(|waits| waits.suspend());
     result
 }
 
+/// When the task started that the calling thread runs.
+#[cfg(any(feature = "tokio", test))]
+#[inline]
+pub(crate) fn epoch() -> Epoch {
+    with_frame(|frame| frame.epoch)
+}
+
 /// Says whose functions are those of the task that the thread goes on with, if it has no handle.
 #[cfg(any(feature = "tokio", test))]
 #[inline]
 pub(crate) fn set_owner(owner: Owner) {
-    MARK.with(|mark| mark.owner.set(owner));
+    with_frame(|frame| frame.owner = owner);
 }
 
 /// Whose functions are those of the task that the calling thread runs, if it has no handle.
 #[cfg(any(feature = "tokio", test))]
 pub(crate) fn owner() -> Owner {
-    MARK.with(|mark| mark.owner.get())
+    with_frame(|frame| frame.owner)
 }
 
 /// Says whether polls are short.
 #[cfg(any(feature = "tokio", test))]
 pub(crate) fn set_short(short: bool) {
-    MARK.with(|mark| mark.short.set(short));
+    with_frame(|frame| frame.short = short);
 }
 
 /// Whether polls are known to be short where the calling thread polls, so that one may do more at a time.
 #[cfg(feature = "tokio")]
 #[inline]
 pub(crate) fn polls_are_short() -> bool {
-    MARK.with(|mark| mark.short.get())
+    with_frame(|frame| frame.short)
 }

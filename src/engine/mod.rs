@@ -38,7 +38,6 @@ use self::thread_list::ThreadList;
 use crate::error::Refused;
 use crate::on_cancel::Cancels;
 
-pub(crate) use self::actions::Release;
 pub(crate) use self::contain::contain;
 pub(crate) use self::context::{depth, has_thread, is_cancelled, while_resumed, with_current};
 pub(crate) use self::queue::fast_path::MOST_BUSY as MAX_WORKERS;
@@ -51,12 +50,12 @@ pub(crate) use self::scheduler::growth::ByLoad;
 pub(crate) use self::scheduler::ready::Lack;
 pub(crate) use self::sync::Padded;
 pub(crate) use self::task::handle::{Joinable, TaskState, Unpack};
-pub(crate) use self::task::join::{check_wait, poll_outcome, suspend_on, wait_for, wait_with};
+pub(crate) use self::task::join::{check_wait, poll_outcome, suspend_on, wait_for};
 pub(crate) use self::task::queue_entry::QueueEntry;
 pub(crate) use self::task::run::Hooks;
 pub(crate) use self::threads::worker::start_worker;
-pub(crate) use self::wait::{block_on, block_on_until};
-pub(crate) use self::waits::Suspension;
+pub(crate) use self::wait::block_until;
+pub(crate) use self::waits::{Suspension, Waits};
 #[cfg(feature = "tokio")]
 pub(crate) use self::{
     context::{polls_are_short, replace_waits},
@@ -70,7 +69,7 @@ pub(crate) use self::{
 /// What the workers of a pool do, whatever they are.
 pub(crate) trait Work: Send + Sync + Sized + 'static {
     /// What a worker is handed.
-    type Job: QueuedTask + Send + 'static;
+    type Job: Send + 'static;
 
     /// More tasks than this cannot run at once.
     const MOST: usize;
@@ -101,27 +100,28 @@ pub(crate) trait Work: Send + Sync + Sized + 'static {
     /// Wakes every future that runs, so that its driver sees whether it is to be dropped.
     fn wake_running(&self) {}
 
+    /// The task of this job, if it has a handle. One without is always alive.
+    fn queued_task(_job: &Self::Job) -> Option<&dyn QueuedTask> {
+        None
+    }
+
     /// Where the job was submitted, if that is known.
     fn origin(_job: &Self::Job) -> Option<&'static Location<'static>> {
         None
     }
 }
 
-/// What stands in the queue, or its task. One without a handle is always alive.
+/// A task with a handle, as the queue sees it.
 pub(crate) trait QueuedTask {
     /// Makes sure that the task will not run. False if it would not have run anyway. Drops nothing.
-    fn kill(&self) -> bool {
-        true
-    }
+    fn kill(&self) -> bool;
 
     /// Whether the task would not run, because its handle had it cancelled or run elsewhere.
-    fn is_tombstone(&self) -> bool {
-        false
-    }
+    fn is_tombstone(&self) -> bool;
 
     /// No worker will take the task: if it did not run, what it owns is dropped, and its handle hears that it was
     /// cancelled.
-    fn discard(&self) {}
+    fn discard(&self);
 }
 
 /// Why a worker could not be started.

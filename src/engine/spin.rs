@@ -38,10 +38,6 @@ pub(crate) struct Spin {
 }
 
 impl Spin {
-    pub(crate) const fn new() -> Self {
-        Spin { skip: 0, skipped: 0 }
-    }
-
     /// Whether this wait spins.
     pub(crate) fn is_due(&mut self) -> bool {
         let due = self.skip == 0;
@@ -73,7 +69,7 @@ pub(crate) fn spin<T>(mut found: impl FnMut() -> Option<T>) -> Option<T> {
 /// Asks `found`, and spins if the last spins of the calling thread were not in vain.
 pub(crate) fn look<T>(mut found: impl FnMut() -> Option<T>) -> Option<T> {
     thread_local! {
-        static SPIN: Cell<Spin> = const { Cell::new(Spin::new()) };
+        static SPIN: Cell<Spin> = const { Cell::new(Spin { skip: 0, skipped: 0 }) };
     }
     if let Some(it) = found() {
         return Some(it);

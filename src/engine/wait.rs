@@ -110,7 +110,7 @@ impl Waiter {
         deadline: Option<Instant>,
         rest: impl FnMut() -> Option<Duration>,
     ) -> Option<Verdict> {
-        block_on_until(deadline, |_| self.verdict().map_or(Poll::Pending, Poll::Ready), rest)
+        block_until(deadline, |_| self.verdict(), rest)
     }
 
     /// Looks for the verdict, for a future.
@@ -129,7 +129,7 @@ pub(crate) fn is_over(deadline: Option<Instant>) -> bool {
 }
 
 /// Parks until `deadline`, or for `rest`, whichever comes first. False when the deadline is over.
-pub(crate) fn park_until(deadline: Option<Instant>, rest: Option<Duration>) -> bool {
+fn park_until(deadline: Option<Instant>, rest: Option<Duration>) -> bool {
     let Some(deadline) = deadline else {
         park(rest);
         return true;
@@ -147,35 +147,24 @@ pub(crate) async fn waker() -> Waker {
     poll_fn(|context| Poll::Ready(context.waker().clone())).await
 }
 
-/// Polls until it is ready, on this thread, which looks around before it parks.
-pub(crate) fn block_on<R>(poll: impl FnMut(&mut Context<'_>) -> Poll<R>) -> R {
-    match block_on_until(None, poll, || None) {
-        Some(value) => value,
-        None => unreachable!("without a deadline there is a value"),
-    }
-}
-
-/// As [`block_on`]. None if it was not ready in time. Before it parks, `retry` says for how long at most.
-pub(crate) fn block_on_until<R>(
+/// Blocks the thread, which looks around before it parks, until `poll` finds something. Given a waker, `poll` has that woken
+/// when there may be something to find. None if it found nothing in time. Before the thread parks, `retry` says for how
+/// long at most.
+pub(crate) fn block_until<R>(
     deadline: Option<Instant>,
-    mut poll: impl FnMut(&mut Context<'_>) -> Poll<R>,
+    mut poll: impl FnMut(Option<&Waker>) -> Option<R>,
     mut retry: impl FnMut() -> Option<Duration>,
 ) -> Option<R> {
-    let waker = this_thread();
-    let mut context = Context::from_waker(&waker);
-    let mut ready = |context: &mut Context<'_>| match poll(context) {
-        Poll::Ready(value) => Some(value),
-        Poll::Pending => None,
-    };
-    if let Some(value) = look(|| ready(&mut context)) {
-        return Some(value);
+    if let Some(found) = look(|| poll(None)) {
+        return Some(found);
     }
+    let waker = this_thread();
     loop {
-        if let Some(value) = ready(&mut context) {
-            return Some(value);
+        if let Some(found) = poll(Some(&waker)) {
+            return Some(found);
         }
         if !park_until(deadline, retry()) {
-            return ready(&mut context);
+            return poll(None);
         }
     }
 }
@@ -193,19 +182,22 @@ impl Wake for Bell {
     }
 }
 
-#[cfg(not(loom))]
+fn new_bell() -> Waker {
+    Arc::new(Bell(thread::current())).into()
+}
+
+/// The waker that unparks the calling thread.
 pub(crate) fn this_thread() -> Waker {
     thread_local! {
         // One allocation per thread, not per wait.
-        static WAKER: Waker = Arc::new(Bell(thread::current())).into();
+        static WAKER: Waker = new_bell();
+    }
+    // A model's threads are not the system's.
+    if cfg!(loom) {
+        return new_bell();
     }
     // A wait inside the destructor of another thread-local comes after ours is gone.
-    WAKER.try_with(Waker::clone).unwrap_or_else(|_| Arc::new(Bell(thread::current())).into())
-}
-
-#[cfg(loom)]
-pub(crate) fn this_thread() -> Waker {
-    Arc::new(Bell(thread::current())).into()
+    WAKER.try_with(Waker::clone).unwrap_or_else(|_| new_bell())
 }
 
 #[cfg(all(test, not(loom)))]

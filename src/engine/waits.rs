@@ -11,7 +11,6 @@
 use std::panic::RefUnwindSafe;
 use std::sync::{Arc, Weak};
 
-use crate::engine::actions::Actions;
 use crate::engine::context::Lender;
 use crate::engine::sync::{Mutex, lock};
 
@@ -38,33 +37,30 @@ impl Waits {
 
     /// The task is suspended: it lends its place if a handle is pending.
     pub(crate) fn suspend(&self) {
-        self.change(|handles| {
-            let lends = handles.pending > 0 && !handles.lent;
-            handles.lent |= lends;
-            lends.then(|| self.pool.begin_wait())
-        });
+        self.change(|handles| handles.lent = handles.pending > 0);
     }
 
     /// The task runs again.
     pub(crate) fn resume(&self) {
-        self.change(|handles| std::mem::take(&mut handles.lent).then(|| self.pool.end_wait()));
+        self.change(|handles| handles.lent = false);
     }
 
     /// A handle is not pending any more, or has left the task.
     fn release(&self) {
         self.change(|handles| {
             handles.pending -= 1;
-            let resumes = handles.pending == 0 && std::mem::take(&mut handles.lent);
-            resumes.then(|| self.pool.end_wait())
+            handles.lent &= handles.pending > 0;
         });
     }
 
     /// The pool counts the task in the same step. What that asks for is done after the lock.
-    fn change(&self, decide: impl FnOnce(&mut Handles) -> Option<Actions>) {
+    fn change(&self, change: impl FnOnce(&mut Handles)) {
         let mut handles = lock(&self.handles);
-        let actions = decide(&mut handles);
-        drop(handles);
-        if let Some(actions) = actions {
+        let was_lent = handles.lent;
+        change(&mut handles);
+        if handles.lent != was_lent {
+            let actions = self.pool.note_wait(handles.lent);
+            drop(handles);
             Arc::clone(&self.pool).carry_out(actions);
         }
     }

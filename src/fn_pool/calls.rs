@@ -9,8 +9,8 @@ use super::job::Job;
 use super::renew::watch_renewal;
 use super::state::{Kept, Maker};
 use crate::engine::{
-    Counts, End, Engine, Hooks, Lack, MAX_WORKERS, NoStart, QueueEntry, TaskState, ThreadWork,
-    Unpack, Work, contain, start_worker,
+    Counts, End, Engine, Hooks, Lack, MAX_WORKERS, NoStart, QueueEntry, QueuedTask, TaskState,
+    ThreadWork, Unpack, Work, contain, start_worker,
 };
 
 /// What the workers of an [`FnPool`](crate::FnPool) do: they call its function.
@@ -49,6 +49,10 @@ impl<T: Send + 'static, R: Send + 'static> Work for Calls<T, R> {
 
     fn runs_anywhere(&self) -> bool {
         matches!(self.maker, Maker::Stateless(_))
+    }
+
+    fn queued_task(job: &Self::Job) -> Option<&dyn QueuedTask> {
+        job.queued_task()
     }
 
     fn start(engine: &Arc<Engine<Self>>, index: usize) -> Result<(), NoStart> {

@@ -30,6 +30,13 @@ where
         }
     }
 
+    pub(crate) fn queued_task(&self) -> Option<&dyn QueuedTask> {
+        match self {
+            Job::Bare(..) => None,
+            Job::Spawned(queue_entry) => Some(queue_entry.task()),
+        }
+    }
+
     /// The argument of a call that has not started. None if its handle has it cancelled.
     pub(crate) fn into_argument(self) -> Option<T> {
         match self {
@@ -49,26 +56,5 @@ where
     /// Gives back the argument of a job without a handle that was refused.
     pub(crate) fn entered(entered: Result<(), (Self, Refused)>) -> Result<(), SubmitError<T>> {
         entered.map_err(|(job, refused)| SubmitError::new(job.into_bare(), refused))
-    }
-}
-
-impl<W, T, R> QueuedTask for Job<W, T, R>
-where
-    W: Unpack<T, R>,
-    T: Send + 'static,
-    R: Send + 'static,
-{
-    fn kill(&self) -> bool {
-        match self {
-            Job::Bare(..) => true,
-            Job::Spawned(queue_entry) => queue_entry.kill(),
-        }
-    }
-
-    fn is_tombstone(&self) -> bool {
-        match self {
-            Job::Bare(..) => false,
-            Job::Spawned(queue_entry) => queue_entry.is_tombstone(),
-        }
     }
 }

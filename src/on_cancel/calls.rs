@@ -26,7 +26,8 @@ loom::thread_local! {
 
 /// A task that can be asked whether it is to stop.
 pub(crate) trait Stoppable: Send + Sync {
-    fn should_stop(&self) -> bool;
+    /// Whether it is to stop, if it started in this epoch.
+    fn should_stop(&self, epoch: Epoch) -> bool;
 
     /// Those of its pool.
     fn cancels(&self) -> &Arc<Cancels>;
@@ -45,9 +46,10 @@ pub(crate) struct Cancels {
 pub(crate) type Epoch = u16;
 
 /// Whose function it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Owner {
     /// A task without a handle that lies in no cell: a closure, or a future that is being made.
+    #[default]
     Unplaced,
     /// The task without a handle that lies in the cell at this address.
     #[cfg(any(feature = "tokio", test))]

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::engine::task::closure::Task;
 use crate::engine::{
-    Counts, End, Engine, MAX_WORKERS, NoStart, QueueEntry, TaskState, ThreadWork, Unpack, Work,
-    start_worker,
+    Counts, End, Engine, MAX_WORKERS, NoStart, QueueEntry, QueuedTask, TaskState, ThreadWork,
+    Unpack, Work, start_worker,
 };
 
 /// What the workers of a [`Pool`](crate::Pool) do: they call closures.
@@ -23,6 +23,10 @@ impl Work for Closures {
 
     fn runs_anywhere(&self) -> bool {
         true
+    }
+
+    fn queued_task(job: &Task) -> Option<&dyn QueuedTask> {
+        job.queued_task()
     }
 
     fn origin(job: &Task) -> Option<&'static Location<'static>> {

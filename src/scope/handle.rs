@@ -3,7 +3,6 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use super::result_slot::ResultSlot;
 use crate::completions::InFlight;
@@ -56,12 +55,11 @@ impl<T> ScopedHandle<'_, T> {
     /// assert_eq!(words?, 2);
     /// # Ok::<(), formic::JoinError>(())
     /// ```
-    pub fn join(mut self) -> Result<T, JoinError> {
-        self.cancel_on_drop = false;
+    pub fn join(self) -> Result<T, JoinError> {
         if let Some(task_state) = &self.task_state {
-            engine::wait_with(task_state, None, |waker| (!task_state.watch(waker)).then_some(()));
+            engine::wait_for(task_state, None);
         }
-        engine::block_on(|context| self.poll(context))
+        self.take_outcome()
     }
 
     /// As [`JoinHandle::cancel`](crate::JoinHandle::cancel): true if the task has not started,
@@ -124,22 +122,13 @@ impl<T> ScopedHandle<'_, T> {
     #[must_use]
     pub fn is_finished(&self) -> bool {
         let counted = self.task_state.as_ref().is_none_or(|task_state| task_state.is_done());
-        counted && lock(&self.slot.0).outcome.is_some()
+        counted && lock(&self.slot.0).is_some()
     }
 
-    fn poll(&self, context: &Context<'_>) -> Poll<Result<T, JoinError>> {
-        // The result slot is filled a moment before the task is counted.
-        if self.task_state.as_ref().is_some_and(|task_state| task_state.watch(context.waker())) {
-            return Poll::Pending;
-        }
-        let mut content = lock(&self.slot.0);
-        match content.outcome.take() {
-            Some(outcome) => Poll::Ready(outcome),
-            None => {
-                content.waker = Some(context.waker().clone());
-                Poll::Pending
-            }
-        }
+    /// The outcome of a task that has ended: the result slot was filled before.
+    fn take_outcome(mut self) -> Result<T, JoinError> {
+        self.cancel_on_drop = false;
+        lock(&self.slot.0).take().unwrap_or(Err(JoinError::Cancelled))
     }
 }
 
@@ -151,11 +140,8 @@ impl<T: Send> InFlight for ScopedHandle<'_, T> {
         self.task_state.as_ref()
     }
 
-    fn take(mut self) -> Result<T, JoinError> {
-        self.cancel_on_drop = false;
-        // The result slot is filled before the task has ended.
-        let outcome = lock(&self.slot.0).outcome.take();
-        outcome.unwrap_or(Err(JoinError::Cancelled))
+    fn take(self) -> Result<T, JoinError> {
+        self.take_outcome()
     }
 
     fn wait(self) -> Result<T, JoinError> {

@@ -3,11 +3,11 @@
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll, Waker};
+use std::task::Waker;
 
 use crate::engine::sync::{Mutex, lock};
 use crate::engine::task::closure::{RunOnce, Task, fits};
-use crate::engine::{Counts, End, Engine, QueuedTask, contain};
+use crate::engine::{self, Counts, End, Engine, contain};
 use crate::error::TaskPanic;
 use crate::pool::Closures;
 
@@ -46,13 +46,21 @@ impl Latch {
         Hold(Arc::clone(self))
     }
 
-    /// Ready when no task holds it.
-    pub(super) fn poll(&self, context: &Context<'_>) -> Poll<()> {
+    /// Whether no task holds it. If there is a waker, that is woken when the last one lets go.
+    fn is_free(&self, waker: Option<&Waker>) -> bool {
         // First the waker, then the look: the last one that lets go later wakes it.
-        let old = lock(&self.waker).replace(context.waker().clone());
-        drop(old);
+        if let Some(waker) = waker {
+            let old = lock(&self.waker).replace(waker.clone());
+            drop(old);
+        }
         // Acquire: pairs with the Release in `Hold::drop`, so that all the tasks did is seen.
-        if self.held.load(Ordering::Acquire) == 0 { Poll::Ready(()) } else { Poll::Pending }
+        self.held.load(Ordering::Acquire) == 0
+    }
+
+    /// Blocks until no task holds it.
+    pub(super) fn wait(&self) {
+        let _: Option<()> =
+            engine::block_until(None, |waker| self.is_free(waker).then_some(()), || None);
     }
 
     /// Keeps the first panic.
@@ -71,7 +79,7 @@ impl Latch {
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        // AcqRel: pairs with the Acquire in `poll`, for each of those who let go.
+        // AcqRel: pairs with the Acquire in `is_free`, for each of those who let go.
         if self.0.held.fetch_sub(1, Ordering::AcqRel) == 1 {
             let waker = lock(&self.0.waker).take();
             waker.into_iter().for_each(Waker::wake);
@@ -94,8 +102,6 @@ impl<F: FnOnce() + Send> Latched<F> {
         unsafe { Task::borrowing(Latched { task: Box::new(task), hold, origin }) }
     }
 }
-
-impl<F> QueuedTask for Latched<F> {}
 
 impl<F: FnOnce()> RunOnce for Latched<F> {
     fn run(self, counts: Counts) -> End {

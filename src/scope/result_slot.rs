@@ -1,22 +1,16 @@
 //! The result slot: where a task of a scope leaves its result, which may borrow.
 
 use std::sync::Arc;
-use std::task::Waker;
 
 use crate::engine::sync::{Mutex, lock};
 use crate::error::{JoinError, TaskPanic};
 
-/// Where a task leaves its result.
-pub(super) struct ResultSlot<T>(pub(super) Mutex<Content<T>>);
-
-pub(super) struct Content<T> {
-    pub(super) outcome: Option<Result<T, JoinError>>,
-    pub(super) waker: Option<Waker>,
-}
+/// Where a task leaves its result, before it ends.
+pub(super) struct ResultSlot<T>(pub(super) Mutex<Option<Result<T, JoinError>>>);
 
 impl<T> ResultSlot<T> {
     pub(super) fn new() -> Arc<Self> {
-        Arc::new(ResultSlot(Mutex::new(Content { outcome: None, waker: None })))
+        Arc::new(ResultSlot(Mutex::new(None)))
     }
 }
 
@@ -28,7 +22,7 @@ pub(super) trait Empty: Send + Sync {
 
 impl<T: Send> Empty for ResultSlot<T> {
     fn empty(&self) -> Option<TaskPanic> {
-        let outcome = lock(&self.0).outcome.take();
+        let outcome = lock(&self.0).take();
         match outcome {
             Some(Err(error)) => error.into_panic(),
             _ => None,
@@ -36,7 +30,7 @@ impl<T: Send> Empty for ResultSlot<T> {
     }
 
     fn is_empty(&self) -> bool {
-        lock(&self.0).outcome.is_none()
+        lock(&self.0).is_none()
     }
 }
 
@@ -45,14 +39,9 @@ pub(super) struct Unfilled<T>(pub(super) Arc<ResultSlot<T>>);
 
 impl<T> Unfilled<T> {
     pub(super) fn fill(&self, outcome: Result<T, JoinError>) {
-        let mut content = lock(&self.0.0);
-        if content.outcome.is_none() {
-            content.outcome = Some(outcome);
-        }
-        let waker = content.waker.take();
-        drop(content);
-        if let Some(waker) = waker {
-            waker.wake();
+        let mut kept = lock(&self.0.0);
+        if kept.is_none() {
+            *kept = Some(outcome);
         }
     }
 }

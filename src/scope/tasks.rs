@@ -86,18 +86,26 @@ impl Scope<'_, '_> {
 
     /// Tasks may start others as long as they run, so this goes on until there are none.
     pub(super) fn wait_for_all(&self) {
+        let mut ended = Vec::new();
         loop {
             while let Some(task) = self.next_with_handle() {
-                // What is dropped there may panic, and that must not keep us from the rest.
-                engine::contain(|| self.settle(task));
+                if let Some(task_state) = task.handle.task_state() {
+                    engine::wait_for(task_state, None);
+                }
+                ended.push(task);
             }
             if let Some(latch) = &self.latch {
-                engine::block_on(|context| latch.poll(context));
+                latch.wait();
             }
             // Those without a handle may have started some with one.
             if lock(&self.tasks).handles.is_empty() {
-                return;
+                break;
             }
+        }
+        // Now that no task is left that could take a result by its handle.
+        for task in ended {
+            // What is dropped there may panic, and that must not keep us from the rest.
+            engine::contain(|| self.settle(task));
         }
     }
 

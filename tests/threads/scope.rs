@@ -288,3 +288,18 @@ fn a_scope_on_a_worker_goes_on_with_the_panic_of_the_task_that_was_submitted_fir
     });
     assert_eq!(outcome.unwrap_err().into_panic().unwrap().message(), "the first");
 }
+
+#[test]
+fn a_task_may_join_another_after_the_scope_has_waited_for_that() {
+    let result = on_the_worker(|pool| {
+        let result = Mutex::new(None);
+        pool.scope(|scope| {
+            let first = scope.spawn(|| 6 * 7);
+            let result = &result;
+            // The worker that waits for the scope runs one after the other.
+            drop(scope.spawn(move || *result.lock().unwrap() = Some(first.join())));
+        });
+        result.into_inner().unwrap()
+    });
+    assert!(matches!(result, Ok(Some(Ok(42)))), "{result:?}");
+}

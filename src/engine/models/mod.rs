@@ -17,8 +17,8 @@ use crate::engine::queue::Queue;
 use crate::engine::queue::fast_path::{Claim, FastPath};
 use crate::engine::sync::now;
 use crate::engine::{
-    Counts, End, Ended, Engine, Hooks, Limits, MAX_WORKERS, NoStart, Patience, QueuedTask,
-    Settings, ThreadWork, Work, start_worker,
+    Counts, End, Ended, Engine, Hooks, Limits, MAX_WORKERS, NoStart, Patience, Settings,
+    ThreadWork, Work, start_worker,
 };
 use crate::error::Refused;
 
@@ -56,8 +56,6 @@ impl Count {
         }
     }
 }
-
-impl QueuedTask for usize {}
 
 impl Work for Arc<Count> {
     type Job = usize;

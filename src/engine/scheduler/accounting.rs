@@ -266,11 +266,16 @@ impl<W: Work> Engine<W> {
         });
     }
 
+    /// Whether the job's ticket is a tombstone.
+    pub(crate) fn is_tombstone(job: &W::Job) -> bool {
+        W::queued_task(job).is_some_and(QueuedTask::is_tombstone)
+    }
+
     /// A queued task was cancelled. Its ticket is a tombstone from now on.
     pub(crate) fn depart(self: &Arc<Self>) {
         let tombstones = self.decide(|scheduler, actions| {
             scheduler.accounting.note_cancel();
-            let tombstones = scheduler.remove_tombstones(QueuedTask::is_tombstone);
+            let tombstones = scheduler.remove_tombstones(Self::is_tombstone);
             scheduler.gate.shut();
             scheduler.serve_waiters(actions);
             tombstones

@@ -157,7 +157,8 @@ impl<W: Work> Engine<W> {
         actions: &mut Actions,
     ) -> (Vec<W::Job>, usize) {
         let jobs = scheduler.queue.take_all();
-        let alive = scheduler.accounting.discard(jobs.iter().map(QueuedTask::kill));
+        let is_killed = |job| W::queued_task(job).is_none_or(QueuedTask::kill);
+        let alive = scheduler.accounting.discard(jobs.iter().map(is_killed));
         let passed = scheduler.queue.end_block();
         scheduler.accounting.note_passed(passed);
         scheduler.serve_waiters(actions);

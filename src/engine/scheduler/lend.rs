@@ -15,14 +15,14 @@ use std::time::Duration;
 
 use crate::engine::actions::{Actions, Release};
 use crate::engine::contain::contain;
-use crate::engine::context::{Lender, depth, epoch, is_innermost};
+use crate::engine::context::{Lender, depth, is_innermost};
 use crate::engine::queue::fast_path::MOST_BUSY;
 use crate::engine::scheduler::accounting::{Counts, End};
 use crate::engine::scheduler::call::START_PAUSE;
 use crate::engine::scheduler::core::{Scheduler, WorkerKind};
 use crate::engine::scheduler::worker_table::WorkerState;
-use crate::engine::{Engine, QueuedTask, Work};
-use crate::on_cancel::{Cancels, Stoppable};
+use crate::engine::{Engine, Work};
+use crate::on_cancel::{Cancels, Epoch, Stoppable};
 
 /// So many tasks run on one stack, one inside the other. Each takes some hundred bytes of the engine's and what the
 /// task needs: a stack of two megabytes leaves 32 kilobytes to each.
@@ -57,8 +57,8 @@ pub(crate) trait Queued<J>: Release {
 
 /// Stands for a task without a handle.
 impl<W: Work> Stoppable for Engine<W> {
-    fn should_stop(&self) -> bool {
-        self.cancels.epoch() != epoch()
+    fn should_stop(&self, epoch: Epoch) -> bool {
+        self.cancels.epoch() != epoch
     }
 
     fn cancels(&self) -> &Arc<Cancels> {
@@ -67,15 +67,14 @@ impl<W: Work> Stoppable for Engine<W> {
 }
 
 impl<W: Work> Lender for Engine<W> {
-    fn begin_wait(&self) -> Actions {
+    fn note_wait(&self, waits: bool) -> Actions {
         let mut actions = Actions::default();
-        self.lock().begin_wait(&mut actions);
-        actions
-    }
-
-    fn end_wait(&self) -> Actions {
-        let mut actions = Actions::default();
-        self.lock().end_wait(&mut actions);
+        let mut scheduler = self.lock();
+        if waits {
+            scheduler.begin_wait(&mut actions);
+        } else {
+            scheduler.end_wait(&mut actions);
+        }
         actions
     }
 
@@ -254,7 +253,7 @@ impl<W: Work> Engine<W> {
         let within = is_innermost(Arc::as_ptr(self));
         let mut scheduler = self.lock();
         let task = scheduler.admit_guest(within, take)?;
-        let tombstones = scheduler.remove_tombstones(QueuedTask::is_tombstone);
+        let tombstones = scheduler.remove_tombstones(Self::is_tombstone);
         drop(scheduler);
         tombstones.into_iter().for_each(|tombstone| contain(|| drop(tombstone)));
         Some((task, Counts::Guest { within }))

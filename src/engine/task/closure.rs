@@ -5,6 +5,7 @@
 
 use std::mem::{ManuallyDrop, MaybeUninit, align_of, size_of};
 use std::panic::Location;
+use std::ptr::from_ref;
 
 use crate::engine::QueuedTask;
 use crate::engine::scheduler::accounting::{Counts, End};
@@ -23,15 +24,13 @@ pub(crate) struct Task {
     origin: &'static Location<'static>,
 }
 
-/// What can be done with the closure in a task's room.
+/// What can be done with the closure in a task's room. The caller's word is that the room holds what the table was made for.
 struct VTable {
     /// Moves the closure out of the room and calls it.
     call: unsafe fn(*mut Room, Counts) -> End,
-    /// See [`QueuedTask::kill`].
-    kill: unsafe fn(*const Room) -> bool,
-    /// See [`QueuedTask::is_tombstone`].
-    is_tombstone: unsafe fn(*const Room) -> bool,
-    /// Drops the closure in place.
+    /// See [`RunOnce::queued_task`]. It is there as long as the closure is.
+    queued_task: unsafe fn(*const Room) -> Option<*const dyn QueuedTask>,
+    /// Drops the closure in place: it is not used again.
     drop: unsafe fn(*mut Room),
 }
 
@@ -43,7 +42,7 @@ impl Task {
     /// Puts a closure into a task. The caller's line of code is remembered as its origin.
     #[track_caller]
     pub(crate) fn new<F: FnOnce() + Send + 'static>(closure: F) -> Self {
-        if fits::<F>() { Task::hold(closure) } else { Task::hold(Box::new(closure)) }
+        if fits::<F>() { Task::queued(closure) } else { Task::queued(Box::new(closure)) }
     }
 
     /// The same task, as submitted by this line of code.
@@ -54,8 +53,9 @@ impl Task {
 
     /// Puts a queued task into a task: something small that has a life beside the queue.
     #[track_caller]
-    pub(crate) fn queued<E: RunOnce + Send + 'static>(queued: E) -> Self {
-        Task::hold(queued)
+    pub(crate) fn queued<C: RunOnce + Send + 'static>(queued: C) -> Self {
+        // SAFETY: it borrows nothing that could be gone.
+        unsafe { Task::borrowing(queued) }
     }
 
     /// As [`Task::queued`], for a queued task that borrows.
@@ -64,13 +64,35 @@ impl Task {
     ///
     /// The task is called or dropped before what the queued task borrows is gone.
     #[track_caller]
-    pub(crate) unsafe fn borrowing<E: RunOnce + Send>(queued: E) -> Self {
-        Task::hold(queued)
+    pub(crate) unsafe fn borrowing<C: RunOnce + Send>(queued: C) -> Self {
+        assert!(fits::<C>(), "only what fits is put into the room");
+        let mut room: Room = [MaybeUninit::uninit(); INLINE_BYTES / 16];
+        // SAFETY: the room is large enough and aligned for a `C`, as asserted above.
+        unsafe { room.as_mut_ptr().cast::<C>().write(queued) };
+        let vtable = const {
+            &VTable {
+                // SAFETY: by the caller's word the room holds a `C`, which no other call moves out.
+                call: |room, counts| unsafe { room.cast::<C>().read() }.run(counts),
+                // SAFETY: by the caller's word the room holds a `C`.
+                queued_task: |room| unsafe { &*room.cast::<C>() }.queued_task().map(from_ref),
+                // SAFETY: by the caller's word the room holds a `C`, which is not used again.
+                drop: |room| unsafe { room.cast::<C>().drop_in_place() },
+            }
+        };
+        Task { room, vtable, origin: Location::caller() }
     }
 
     /// Where the task was submitted.
     pub(crate) fn origin(&self) -> &'static Location<'static> {
         self.origin
+    }
+
+    /// What stands behind it, if that has a handle.
+    pub(crate) fn queued_task(&self) -> Option<&dyn QueuedTask> {
+        // SAFETY: the room holds what `vtable` was made for.
+        let queued_task = unsafe { (self.vtable.queued_task)(&raw const self.room) };
+        // SAFETY: it is there as long as the closure, which is there as long as the task is borrowed.
+        queued_task.map(|task| unsafe { &*task })
     }
 
     /// Calls the closure. Everything it owned is gone when this returns, also by a panic.
@@ -96,35 +118,6 @@ impl Task {
             *unsafe { task.room.as_ptr().cast::<Box<F>>().read() }
         }
     }
-
-    #[track_caller]
-    fn hold<C: RunOnce>(closure: C) -> Self {
-        assert!(fits::<C>(), "only what fits is put into the room");
-        let mut room: Room = [MaybeUninit::uninit(); INLINE_BYTES / 16];
-        // SAFETY: the room is large enough and aligned for a `C`, as asserted above.
-        unsafe { room.as_mut_ptr().cast::<C>().write(closure) };
-        let vtable = const {
-            &VTable {
-                call: call_in::<C>,
-                kill: kill_in::<C>,
-                is_tombstone: is_tombstone_in::<C>,
-                drop: drop_in::<C>,
-            }
-        };
-        Task { room, vtable, origin: Location::caller() }
-    }
-}
-
-impl QueuedTask for Task {
-    fn kill(&self) -> bool {
-        // SAFETY: the room holds what `vtable` was made for.
-        unsafe { (self.vtable.kill)(&raw const self.room) }
-    }
-
-    fn is_tombstone(&self) -> bool {
-        // SAFETY: the room holds what `vtable` was made for.
-        unsafe { (self.vtable.is_tombstone)(&raw const self.room) }
-    }
 }
 
 impl Drop for Task {
@@ -136,14 +129,17 @@ impl Drop for Task {
 }
 
 /// What lies in a task's room and can be run there.
-pub(crate) trait RunOnce: QueuedTask {
+pub(crate) trait RunOnce {
     /// Runs the task, if it is still there.
     fn run(self, counts: Counts) -> End;
+
+    /// The task, if it has a handle.
+    fn queued_task(&self) -> Option<&(dyn QueuedTask + 'static)> {
+        None
+    }
 }
 
 /// A closure without a handle.
-impl<F: FnOnce()> QueuedTask for F {}
-
 impl<F: FnOnce()> RunOnce for F {
     // Left to itself, the compiler calls it or not as other code comes and goes.
     #[inline]
@@ -156,39 +152,6 @@ impl<F: FnOnce()> RunOnce for F {
 /// Whether a task holds such a value without an allocation.
 pub(crate) const fn fits<F>() -> bool {
     size_of::<F>() <= INLINE_BYTES && align_of::<F>() <= align_of::<Room>()
-}
-
-/// # Safety
-///
-/// The room holds a `C`, which is moved out.
-unsafe fn call_in<C: RunOnce>(room: *mut Room, counts: Counts) -> End {
-    // SAFETY: by the caller's word the room holds a `C` that no other call moves out.
-    let closure = unsafe { room.cast::<C>().read() };
-    closure.run(counts)
-}
-
-/// # Safety
-///
-/// The room holds a `C`.
-unsafe fn kill_in<C: QueuedTask>(room: *const Room) -> bool {
-    // SAFETY: by the caller's word the room holds a `C`.
-    unsafe { &*room.cast::<C>() }.kill()
-}
-
-/// # Safety
-///
-/// The room holds a `C`.
-unsafe fn is_tombstone_in<C: QueuedTask>(room: *const Room) -> bool {
-    // SAFETY: by the caller's word the room holds a `C`.
-    unsafe { &*room.cast::<C>() }.is_tombstone()
-}
-
-/// # Safety
-///
-/// The room holds a `C`, which is dropped.
-unsafe fn drop_in<C>(room: *mut Room) {
-    // SAFETY: by the caller's word the room holds a `C` that is not used again.
-    unsafe { room.cast::<C>().drop_in_place() };
 }
 
 #[cfg(all(test, not(loom)))]
@@ -289,9 +252,8 @@ mod tests {
     }
 
     #[test]
-    fn a_closure_is_alive_until_it_is_called() {
-        let task = Task::new(|| {});
-        assert!(task.kill() && !task.is_tombstone());
+    fn a_closure_has_no_handle() {
+        assert!(Task::new(|| {}).queued_task().is_none());
     }
 
     /// A queued task that says about itself what it was told.
@@ -303,6 +265,10 @@ mod tests {
         fn run(self, _: Counts) -> End {
             if self.alive { End::Completed } else { End::Tombstone }
         }
+
+        fn queued_task(&self) -> Option<&(dyn QueuedTask + 'static)> {
+            Some(self)
+        }
     }
 
     impl QueuedTask for Told {
@@ -313,13 +279,16 @@ mod tests {
         fn is_tombstone(&self) -> bool {
             !self.alive
         }
+
+        fn discard(&self) {}
     }
 
     #[test]
     fn a_queued_task_is_asked_whether_it_is_alive() {
         for alive in [true, false] {
             let task = Task::queued(Told { alive });
-            assert_eq!((task.kill(), task.is_tombstone()), (alive, !alive));
+            let told = task.queued_task().map(|told| (told.kill(), told.is_tombstone()));
+            assert_eq!(told, Some((alive, !alive)));
             let end = if alive { End::Completed } else { End::Tombstone };
             assert_eq!(task.call(Counts::Ticket), end);
         }

@@ -18,15 +18,15 @@ use std::task::Waker;
 #[cfg(any(feature = "tokio", test))]
 pub(crate) use self::driven::Driven;
 pub(crate) use self::joinable::Joinable;
-use crate::engine::actions::Release;
 use crate::engine::contain::contain;
 use crate::engine::context::as_current;
 use crate::engine::scheduler::accounting::{Counts, End};
 use crate::engine::sync::atomic::{AtomicBool, Ordering};
 use crate::engine::sync::{Mutex, MutexGuard, lock};
+use crate::engine::waits::Waits;
 use crate::engine::{Engine, QueuedTask, Work};
 use crate::error::{JoinError, Refused, SubmitError, TaskPanic};
-use crate::on_cancel::{Cancels, Owner, Stoppable};
+use crate::on_cancel::{Cancels, Epoch, Owner, Stoppable};
 
 /// A pool's work of which single tasks can be run elsewhere: `P` is what is packed into a task state,
 /// `R` what comes out.
@@ -59,8 +59,8 @@ struct Content<P, R> {
     waker: Option<Waker>,
     /// The handle may still collect a panic. If it was dropped, the hook receives it.
     has_handle: bool,
-    /// What the task is, or has, that waits for this one: gone when that task has ended.
-    awaited_by: Option<Weak<dyn Release>>,
+    /// What the task that waits for this one waits by: gone when that task has ended.
+    awaited_by: Weak<Waits>,
     listing: Listing,
 }
 
@@ -71,15 +71,22 @@ enum Listing {
     Unlisted,
     /// As before; or in a lent place, because the pool has listed it among the tasks that others wait for.
     Listed,
-    /// It was taken out of its turn, for a lent place.
+    /// At once: it was taken out of its turn, for a lent place.
     Claimed,
+    /// Never: it was taken out of the queue to be dropped.
+    Killed,
+}
+
+impl Listing {
+    /// Of a task that the queue entry that was `claimed`, or the one that was not, may start.
+    fn to_start(claimed: bool) -> &'static [Listing] {
+        if claimed { &[Listing::Claimed] } else { &[Listing::Unlisted, Listing::Listed] }
+    }
 }
 
 enum Stage<P, R> {
-    /// It has not started. If it was claimed, it is about to.
+    /// It has not started.
     Packed(P),
-    /// It will never start: it waits to be dropped.
-    Killed(P),
     /// A thread runs it, or drops it.
     Open,
     #[cfg_attr(
@@ -108,7 +115,7 @@ impl<W: Unpack<P, R>, P: Send + 'static, R: Send + 'static> TaskState<W, P, R> {
             stage: Stage::Packed(packed),
             waker: None,
             has_handle: true,
-            awaited_by: None,
+            awaited_by: Weak::new(),
             listing: Listing::Unlisted,
         };
         let task_state = Arc::new(TaskState {
@@ -145,14 +152,7 @@ impl<W: Unpack<P, R>, P: Send + 'static, R: Send + 'static> TaskState<W, P, R> {
     /// Takes what is packed, for the queue entry that was `claimed` or for the one that was not. The thread that gets it
     /// decides the outcome.
     pub(in crate::engine) fn take(&self, claimed: bool) -> Option<P> {
-        lock(&self.content).take(claimed, Stage::Open)
-    }
-
-    /// Takes back a task that has not started; otherwise asks the task to stop.
-    pub(crate) fn take_back(&self) -> Option<P> {
-        let packed = self.take_to_cancel()?;
-        self.settle(Err(JoinError::Cancelled));
-        Some(packed)
+        lock(&self.content).take(Listing::to_start(claimed), Stage::Open)
     }
 
     /// Calls what the task, which runs, wants to be called when it is cancelled.
@@ -162,19 +162,21 @@ impl<W: Unpack<P, R>, P: Send + 'static, R: Send + 'static> TaskState<W, P, R> {
         }
     }
 
-    /// Takes a task that has not started, and counts it as cancelled; otherwise asks the task to stop.
-    fn take_to_cancel(&self) -> Option<P> {
+    /// Takes back a task that has not started, and counts it as cancelled; otherwise asks the task to stop. It is left to
+    /// the caller to settle it.
+    pub(crate) fn take_back(&self) -> Option<P> {
         self.stop.store(true, Ordering::Relaxed);
-        if let Some(packed) = self.take(false) {
-            self.engine.depart();
-            return Some(packed);
+        let mut content = lock(&self.content);
+        let listing = content.listing;
+        let packed =
+            content.take(&[Listing::Unlisted, Listing::Listed, Listing::Claimed], Stage::Open);
+        drop(content);
+        match (&packed, listing) {
+            (None, _) => self.make_calls(),
+            (Some(_), Listing::Claimed) => self.engine.count(End::Cancelled, Counts::Claimed),
+            (Some(_), _) => self.engine.depart(),
         }
-        if let Some(packed) = self.take(true) {
-            self.engine.count(End::Cancelled, Counts::Claimed);
-            return Some(packed);
-        }
-        self.make_calls();
-        None
+        packed
     }
 
     /// Runs the task on the calling thread, with what was taken from the task state.
@@ -235,30 +237,25 @@ impl<W: Unpack<P, R>, P: Send + 'static, R: Send + 'static> TaskState<W, P, R> {
         }
     }
 
-    /// Takes back what was packed for a task that was killed.
-    pub(crate) fn take_killed(&self) -> Option<P> {
-        let packed = self.take_discarded()?;
+    /// No worker will take the task: hands what is packed to `end`. None if the task has started, or a worker
+    /// that claimed it is about to start it.
+    pub(crate) fn discard_to<T>(&self, end: impl FnOnce(P) -> T) -> Option<T> {
+        let left = [Listing::Unlisted, Listing::Listed, Listing::Killed];
+        let packed = lock(&self.content).take(&left, Stage::Open)?;
+        let end = end(packed);
         self.settle(Err(JoinError::Cancelled));
-        Some(packed)
-    }
-
-    fn take_discarded(&self) -> Option<P> {
-        let mut content = lock(&self.content);
-        if let Stage::Killed(_) = content.stage
-            && let Stage::Killed(packed) = replace(&mut content.stage, Stage::Open)
-        {
-            return Some(packed);
-        }
-        content.take(false, Stage::Open)
+        Some(end)
     }
 }
 
 impl<W: Unpack<P, R>, P: Send + 'static, R: Send + 'static> QueuedTask for TaskState<W, P, R> {
     fn kill(&self) -> bool {
         let mut content = lock(&self.content);
-        let Some(packed) = content.take(false, Stage::Open) else { return false };
-        content.stage = Stage::Killed(packed);
-        true
+        let is_queued = content.is_queued();
+        if is_queued {
+            content.listing = Listing::Killed;
+        }
+        is_queued
     }
 
     fn is_tombstone(&self) -> bool {
@@ -266,22 +263,20 @@ impl<W: Unpack<P, R>, P: Send + 'static, R: Send + 'static> QueuedTask for TaskS
     }
 
     fn discard(&self) {
-        if let Some(packed) = self.take_discarded() {
-            contain(|| drop(packed));
-            self.settle(Err(JoinError::Cancelled));
-        }
+        self.discard_to(|packed| contain(|| drop(packed)));
     }
 }
 
 impl<P, R> Content<P, R> {
     /// Whether it has not started, and stands in the queue.
     fn is_queued(&self) -> bool {
-        matches!(self.stage, Stage::Packed(_)) && self.listing != Listing::Claimed
+        matches!(self.stage, Stage::Packed(_)) && Listing::to_start(false).contains(&self.listing)
     }
 
-    /// Looks first and moves then, here as in each other step of a stage: what lies in a stage may be large.
-    fn take(&mut self, claimed: bool, next: Stage<P, R>) -> Option<P> {
-        if (self.listing == Listing::Claimed) == claimed
+    /// Takes what is packed, if its listing is one of these. Looks first and moves then, here as in each other step of a
+    /// stage: what lies in a stage may be large.
+    fn take(&mut self, listings: &[Listing], next: Stage<P, R>) -> Option<P> {
+        if listings.contains(&self.listing)
             && let Stage::Packed(_) = self.stage
             && let Stage::Packed(packed) = replace(&mut self.stage, next)
         {
@@ -292,8 +287,8 @@ impl<P, R> Content<P, R> {
 }
 
 impl<W: Work, P: Send, R: Send> Stoppable for TaskState<W, P, R> {
-    fn should_stop(&self) -> bool {
-        self.stop.load(Ordering::Relaxed) || self.engine.should_stop()
+    fn should_stop(&self, epoch: Epoch) -> bool {
+        self.stop.load(Ordering::Relaxed) || self.engine.should_stop(epoch)
     }
 
     fn cancels(&self) -> &Arc<Cancels> {

@@ -22,6 +22,10 @@ impl<T: QueuedTask + ?Sized> QueueEntry<T> {
         QueueEntry { task_state, claimed }
     }
 
+    pub(crate) fn task(&self) -> &T {
+        &self.task_state
+    }
+
     /// Calls `begin` with the task state, and whether the task was claimed: it takes the task, if that is still there.
     #[inline]
     pub(crate) fn begin<R>(mut self, begin: impl FnOnce(&Arc<T>, bool) -> R) -> R {
@@ -32,16 +36,6 @@ impl<T: QueuedTask + ?Sized> QueueEntry<T> {
         // If the handle was dropped, the outcome is dropped here, and may panic; the task is counted already.
         contain(|| drop(self));
         begun
-    }
-}
-
-impl<T: QueuedTask + ?Sized> QueuedTask for QueueEntry<T> {
-    fn kill(&self) -> bool {
-        self.task_state.kill()
-    }
-
-    fn is_tombstone(&self) -> bool {
-        self.task_state.is_tombstone()
     }
 }
 
@@ -67,7 +61,7 @@ impl<W: Unpack<P, R>, P: Send + 'static, R: Send + 'static> QueueEntry<TaskState
 
     /// Takes back what was packed for a task that was killed. The handle hears that the task was cancelled.
     pub(crate) fn take_killed(self) -> Option<P> {
-        self.task_state.take_killed()
+        self.task_state.discard_to(|packed| packed)
     }
 }
 
@@ -79,5 +73,9 @@ where
 {
     fn run(self, counts: Counts) -> End {
         QueueEntry::run(self, counts, W::call)
+    }
+
+    fn queued_task(&self) -> Option<&(dyn QueuedTask + 'static)> {
+        Some(self.task())
     }
 }

@@ -16,7 +16,7 @@ use crate::engine::executor::cell::{Runnable, TaskFuture};
 use crate::engine::executor::driver::Drives;
 use crate::engine::executor::{DriverThreads, Executor};
 use crate::engine::scheduler::accounting::End;
-use crate::engine::{Engine, Hooks, Limits, NoStart, QueuedTask, Settings, Work, WorkerKind};
+use crate::engine::{Engine, Hooks, Limits, NoStart, Settings, Work, WorkerKind};
 
 /// A future that does in each poll what the script says.
 pub(crate) fn future<S>(script: S) -> impl TaskFuture
@@ -62,8 +62,6 @@ impl Work for ByHand {
         Ok(())
     }
 }
-
-impl QueuedTask for Arc<dyn Runnable> {}
 
 impl Drives for ByHand {
     fn executor(&self) -> &Arc<Executor> {

@@ -32,7 +32,8 @@ pub(crate) fn start_worker<W: ThreadWork>(
 fn main<W: ThreadWork>(engine: &Arc<Engine<W>>, index: usize) {
     let _inside = enter(Arc::clone(engine) as _, true);
     let name = engine.thread_name(index);
-    let mut worker = Worker { engine, index, name, state: None, answer: None, spin: Spin::new() };
+    let mut worker =
+        Worker { engine, index, name, state: None, answer: None, spin: Spin::default() };
     let mut report = Report::Arrive(this_thread());
     loop {
         engine.hooks().tell_start(&worker.name, index);
@@ -254,7 +255,7 @@ mod tests {
             name: String::new(),
             state: None,
             answer: None,
-            spin: Spin::new(),
+            spin: Spin::default(),
         }
     }
 

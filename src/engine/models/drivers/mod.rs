@@ -69,6 +69,13 @@ impl Work for Futures {
         WorkerKind::Drivers(self.executor.drivers())
     }
 
+    fn queued_task(job: &Job) -> Option<&dyn QueuedTask> {
+        match job {
+            Job::Bare(_) => None,
+            Job::Spawned(queue_entry) => Some(queue_entry.task()),
+        }
+    }
+
     fn start(engine: &Pool, index: usize) -> Result<(), NoStart> {
         let alarm = Arc::new(Alarm::default());
         let (driver, rely) = Driver::new(engine, index, Waker::from(Arc::clone(&alarm)));
@@ -85,22 +92,6 @@ impl Work for Futures {
 
     fn wake_running(&self) {
         self.executor.wake_all();
-    }
-}
-
-impl QueuedTask for Job {
-    fn kill(&self) -> bool {
-        match self {
-            Job::Bare(_) => true,
-            Job::Spawned(queue_entry) => queue_entry.kill(),
-        }
-    }
-
-    fn is_tombstone(&self) -> bool {
-        match self {
-            Job::Bare(_) => false,
-            Job::Spawned(queue_entry) => queue_entry.is_tombstone(),
-        }
     }
 }
 

@@ -24,7 +24,7 @@ pub(crate) trait Driven<R>: Stoppable {
 impl<W: Unpack<P, R>, P: Send + 'static, R: Send + 'static> TaskState<W, P, R> {
     /// As [`TaskState::take`], for a driver, which can be told to drop the task.
     pub(crate) fn take_to_drive(&self, claimed: bool) -> Result<P, End> {
-        let packed = lock(&self.content).take(claimed, Stage::Driven(None));
+        let packed = lock(&self.content).take(Listing::to_start(claimed), Stage::Driven(None));
         packed.ok_or_else(|| End::gone(claimed))
     }
 

@@ -13,8 +13,9 @@ use crate::engine::context::{enter, is_innermost, set_epoch};
 use crate::engine::scheduler::accounting::End;
 use crate::engine::scheduler::lend::Queued;
 use crate::engine::sync::atomic::Ordering;
-use crate::engine::sync::{MutexGuard, lock};
+use crate::engine::sync::lock;
 use crate::engine::task::join::suspend_on;
+use crate::engine::waits::Waits;
 use crate::error::JoinError;
 
 /// What a handle can do with its task, whatever pool it is on.
@@ -23,9 +24,9 @@ pub(crate) trait Joinable<R>: Send + Sync {
     /// True if it has run.
     fn run_here(self: Arc<Self>) -> bool;
 
-    /// A task waits for this one: it may start in a lent place. `by` is there as long as that task is. If a thread
+    /// A task waits `by` this for this one, which may start in a lent place. If a thread
     /// could not be started for it, returns when to try again.
-    fn want(self: Arc<Self>, by: Weak<dyn Release>) -> Option<Duration>;
+    fn want(self: Arc<Self>, by: Weak<Waits>) -> Option<Duration>;
 
     /// No task waits for this one any more.
     fn unwant(&self);
@@ -41,8 +42,8 @@ pub(crate) trait Joinable<R>: Send + Sync {
     /// Has `waker` woken when the outcome is there. False if it is there already.
     fn watch(&self, waker: &Waker) -> bool;
 
-    /// The outcome, if it is there. Otherwise `waker` is woken when it is.
-    fn collect(&self, waker: &Waker) -> Option<Result<R, JoinError>>;
+    /// The outcome, if it is there.
+    fn collect(&self) -> Option<Result<R, JoinError>>;
 
     /// The handle is dropped, and has not collected the outcome: the hook receives the task's panic.
     fn detach(&self);
@@ -68,8 +69,7 @@ impl<W: Unpack<P, R>, P: Send + 'static, R: Send + 'static> Queued<W::Job> for T
 impl<P, R> Content<P, R> {
     /// Whether it is still queued, and a task waits for it. Otherwise it is not listed any more.
     fn is_awaited(&mut self) -> bool {
-        let has_waiter = self.awaited_by.as_ref().is_some_and(|task| task.strong_count() > 0);
-        let is_awaited = self.is_queued() && has_waiter;
+        let is_awaited = self.is_queued() && self.awaited_by.strong_count() > 0;
         if !is_awaited && self.listing == Listing::Listed {
             self.listing = Listing::Unlisted;
         }
@@ -98,12 +98,12 @@ impl<W: Unpack<P, R>, P: Send + 'static, R: Send + 'static> Joinable<R> for Task
         true
     }
 
-    fn want(self: Arc<Self>, by: Weak<dyn Release>) -> Option<Duration> {
+    fn want(self: Arc<Self>, by: Weak<Waits>) -> Option<Duration> {
         let mut content = lock(&self.content);
         if !content.is_queued() {
             return None;
         }
-        content.awaited_by = Some(by);
+        content.awaited_by = by;
         let is_known = replace(&mut content.listing, Listing::Listed) == Listing::Listed;
         drop(content);
         let queued: Weak<dyn Queued<W::Job>> = Arc::downgrade(&self) as _;
@@ -111,12 +111,12 @@ impl<W: Unpack<P, R>, P: Send + 'static, R: Send + 'static> Joinable<R> for Task
     }
 
     fn unwant(&self) {
-        lock(&self.content).awaited_by = None;
+        lock(&self.content).awaited_by = Weak::new();
     }
 
     fn cancel(&self) -> bool {
         // First the place, because what is dropped may want one.
-        let Some(packed) = self.take_to_cancel() else { return self.stop_driven() };
+        let Some(packed) = self.take_back() else { return self.stop_driven() };
         contain(|| drop(packed));
         self.settle(Err(JoinError::Cancelled));
         true
@@ -132,38 +132,33 @@ impl<W: Unpack<P, R>, P: Send + 'static, R: Send + 'static> Joinable<R> for Task
     }
 
     fn watch(&self, waker: &Waker) -> bool {
-        let content = lock(&self.content);
+        let mut content = lock(&self.content);
         if matches!(content.stage, Stage::Done(_) | Stage::Collected) {
             return false;
         }
-        keep(content, waker);
+        let old = content.waker.replace(waker.clone());
+        drop(content);
+        // A waker is a user's code.
+        drop(old);
         true
     }
 
-    fn collect(&self, waker: &Waker) -> Option<Result<R, JoinError>> {
+    fn collect(&self) -> Option<Result<R, JoinError>> {
         let mut content = lock(&self.content);
         if let Stage::Done(_) = content.stage
             && let Stage::Done(outcome) = replace(&mut content.stage, Stage::Collected)
         {
             return Some(outcome);
         }
-        keep(content, waker);
         None
     }
 
     fn detach(&self) {
         let mut content = lock(&self.content);
         content.has_handle = false;
-        content.awaited_by = None;
+        content.awaited_by = Weak::new();
         let panic = content.take_panic();
         drop(content);
         self.tell_hook(panic);
     }
-}
-
-/// Has this waker woken when the outcome is there, instead of another, which is dropped after the lock.
-fn keep<P, R>(mut content: MutexGuard<'_, Content<P, R>>, waker: &Waker) {
-    let old = content.waker.replace(waker.clone());
-    drop(content);
-    drop(old);
 }

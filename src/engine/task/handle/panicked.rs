@@ -15,12 +15,8 @@ impl<W: Unpack<P, R>, P: Send + 'static, R: Send + 'static> TaskState<W, P, R> {
     #[cold]
     pub(super) fn end_panicked(&self, panic: TaskPanic, counts: Counts) -> End {
         let mut content = lock(&self.content);
-        let untold = if content.has_handle {
-            content.stage = Stage::Panicked(panic);
-            None
-        } else {
-            Some(panic)
-        };
+        content.stage = Stage::Panicked(panic);
+        let untold = if content.has_handle { None } else { content.take_panic() };
         drop(content);
         self.tell_hook(untold);
         self.engine.count(End::Panicked, counts);
