@@ -30,7 +30,7 @@ pub(crate) fn cores() -> usize {
 
 /// Whether the next wait spins, by what the last spins brought.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Spin {
+struct Spin {
     /// How many of the next waits park at once.
     skip: u32,
     /// How many waits parked at once after the last spin in vain.
@@ -39,21 +39,21 @@ pub(crate) struct Spin {
 
 impl Spin {
     /// Whether this wait spins.
-    pub(crate) fn is_due(&mut self) -> bool {
+    fn is_due(&mut self) -> bool {
         let due = self.skip == 0;
         self.skip = self.skip.saturating_sub(1);
         due && !cfg!(loom)
     }
 
     /// Records whether a spin found what it was for.
-    pub(crate) fn note(&mut self, found: bool) {
+    fn note(&mut self, found: bool) {
         self.skipped = if found { 0 } else { (2 * self.skipped + 1).min(MOST_SKIPPED) };
         self.skip = self.skipped;
     }
 }
 
 /// Asks `found` again and again for up to [`LONGEST`].
-pub(crate) fn spin<T>(mut found: impl FnMut() -> Option<T>) -> Option<T> {
+fn spin<T>(mut found: impl FnMut() -> Option<T>) -> Option<T> {
     let begin = now();
     while now().saturating_duration_since(begin) < LONGEST {
         for _ in 0..16 {

@@ -285,7 +285,7 @@ impl<W: Drives> Driver<W> {
         self.engine.close_as(Phase::RuntimeGone);
         for cell in self.executor().lose(self.me) {
             if cell.abandon() == End::Cancelled {
-                self.engine.count(End::Cancelled, Counts::Driver);
+                self.engine.count(End::Cancelled, Counts::Ticket);
             }
         }
         self.engine.decide_loss(|scheduler, actions| scheduler.lose(self.me, actions));
@@ -313,7 +313,7 @@ impl<W: Drives> Engine<W> {
     pub(crate) fn count_driven(self: &Arc<Self>, end: End) {
         match end {
             End::Completed => self.fast_path.end_driven(),
-            End::Panicked | End::Tombstone | End::Cancelled => self.count(end, Counts::Driver),
+            End::Panicked | End::Tombstone | End::Cancelled => self.count(end, Counts::Ticket),
             // These have been counted.
             End::Counted | End::CountedPanic => {}
         }

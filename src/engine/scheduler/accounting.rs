@@ -34,12 +34,6 @@ pub(crate) enum End {
 pub(crate) enum Counts {
     /// It has a ticket of the queue.
     Ticket,
-    #[cfg_attr(
-        not(any(feature = "tokio", test)),
-        expect(dead_code, reason = "for pools of futures")
-    )]
-    /// It has one, and a driver runs it.
-    Driver,
     /// Its submitter runs it.
     Caller,
     /// The thread that joins it runs it, in a lent place, and its ticket is a tombstone. `within` says that this
@@ -141,15 +135,12 @@ impl Accounting {
 }
 
 impl<J> Scheduler<J> {
-    /// Counts a ticket's task as ended.
+    /// Counts a ticket's task as ended, which a thread or a driver ran.
     pub(crate) fn end(&mut self, end: End) {
-        self.queue.fast_path.end_locked();
-        self.accounting.note_end(end, 1);
-    }
-
-    /// A task that a driver ran has ended.
-    pub(crate) fn end_driven(&mut self, end: End) {
-        self.queue.fast_path.end_driven();
+        match self.worker_kind {
+            WorkerKind::Threads => self.queue.fast_path.end_locked(),
+            WorkerKind::Drivers(_) => self.queue.fast_path.end_driven(),
+        }
         self.accounting.note_end(end, 1);
     }
 
@@ -246,14 +237,13 @@ impl<J> Scheduler<J> {
 impl<W: Work> Engine<W> {
     /// Counts a task as ended.
     pub(crate) fn count(self: &Arc<Self>, end: End, counts: Counts) {
-        // On an open fast path this needs no lock.
+        // On an open fast path, which only threads have, this needs no lock.
         if counts == Counts::Ticket && end == End::Completed && self.fast_path.end() {
             return;
         }
         self.decide(|scheduler, actions| {
             match counts {
                 Counts::Ticket => scheduler.end(end),
-                Counts::Driver => scheduler.end_driven(end),
                 Counts::Caller => {
                     scheduler.accounting.beside += 1;
                     scheduler.accounting.note_end(end, 0);

@@ -265,6 +265,6 @@ impl<J> Scheduler<J> {
 
     /// Whether each worker must come to the lock before each task.
     pub(crate) fn needs_attention(&self) -> bool {
-        self.waiters_are_eager() || self.is_over_capacity()
+        self.gate.first_is_eager() == Some(true) || self.is_over_capacity()
     }
 }

@@ -58,7 +58,7 @@ impl<J> Gate<J> {
     }
 
     /// Whether the first waiter relies on being woken for each place. None if no submitter waits.
-    fn first_is_eager(&self) -> Option<bool> {
+    pub(super) fn first_is_eager(&self) -> Option<bool> {
         self.waiters.first().map(|(first, _)| first.is_eager())
     }
 }
@@ -204,12 +204,6 @@ impl<J> Scheduler<J> {
         if self.needs_attention() {
             self.queue.fast_path.seal();
         }
-    }
-
-    /// Whether workers must come to the lock after each task: the first waiter relies on being woken
-    /// for each place.
-    pub(crate) fn waiters_are_eager(&self) -> bool {
-        self.gate.first_is_eager() == Some(true)
     }
 
     /// How many more tasks may enter.

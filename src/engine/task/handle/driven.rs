@@ -58,7 +58,7 @@ impl<W: Unpack<P, R>, P: Send + 'static, R: Send + 'static> Driven<R> for TaskSt
         }
         let mut content = lock(&self.content);
         let counts =
-            if content.listing == Listing::Claimed { Counts::Claimed } else { Counts::Driver };
+            if content.listing == Listing::Claimed { Counts::Claimed } else { Counts::Ticket };
         let stage = replace(&mut content.stage, Stage::Open);
         drop(content);
         if let Stage::Stopping = stage {

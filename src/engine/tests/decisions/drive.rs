@@ -36,7 +36,7 @@ fn a_driver_takes_as_many_as_may_run() {
     assert_eq!((trial.scheduler.queue.fast_path.driven(), trial.scheduler.queue.queued()), (2, 1));
     assert_eq!(refill(&mut trial, true), (None, vec![]));
     assert_eq!(trial.scheduler.worker_table.worker_state(0), WorkerState::Engaged);
-    trial.scheduler.end_driven(End::Panicked);
+    trial.scheduler.end(End::Panicked);
     assert_eq!(trial.scheduler.queue.fast_path.driven(), 1);
     assert_eq!(refill(&mut trial, true), (None, vec![2]));
 }
