@@ -79,7 +79,6 @@ impl<J> Scheduler<J> {
             return true;
         }
         self.worker_table.count(WorkerState::Engaged) < self.task_times.useful(self.cores)
-            && self.task_times.is_behind(queued)
     }
 
     /// Whether one of the workers that stay may go, and `least` stay. Only those count whose thread exists: one that is
