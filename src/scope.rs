@@ -155,7 +155,8 @@ impl<'scope> Scope<'scope, '_> {
     /// [`Builder::when_full`](crate::Builder::when_full) says: by default it waits for one.
     ///
     /// Cannot fail. If the pool refuses the closure, because it is closed, has no worker, or is full and
-    /// refuses then, the calling thread runs it: it waits for the scope anyway.
+    /// refuses then, the calling thread runs it: it waits for the scope anyway. [`Stats`](crate::Stats) counts such a
+    /// closure as refused, and as accepted when it has ended.
     ///
     /// # Examples
     ///

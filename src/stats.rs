@@ -39,7 +39,9 @@ pub struct Stats {
     /// Tasks that were dropped before they were started; in a pool of futures also those that were
     /// dropped where they stood.
     pub cancelled: u64,
-    /// Tasks and permits that were not accepted.
+    /// How often the pool did not accept a task or a permit. A task that is submitted again is counted again. A scope
+    /// runs a refused task on the calling thread ([`Scope::submit`](crate::Scope::submit)): the task counts here, and
+    /// among the accepted when it has ended.
     pub refused: u64,
     /// How many workers there may be; [`usize::MAX`] for an unlimited pool.
     pub capacity: usize,

@@ -54,6 +54,8 @@ pub(crate) struct Books {
     pub(crate) halts: AtomicU64,
     /// An item that was refused was tried again, so there are more refusals than tasks.
     pub(crate) retries: AtomicBool,
+    /// Tasks of scopes. A task that the pool refuses runs on the calling thread, and counts as refused all the same.
+    pub(crate) scoped: AtomicU64,
     /// Arguments were taken out of a queue: their handles say that they were cancelled before they are dropped.
     pub(crate) taken: AtomicBool,
     /// Items were pulled: the pool counts seats, and not items.
@@ -151,6 +153,7 @@ impl Books {
             own_items: AtomicU64::new(0),
             halts: AtomicU64::new(0),
             retries: AtomicBool::new(false),
+            scoped: AtomicU64::new(0),
             taken: AtomicBool::new(false),
             seats: AtomicBool::new(false),
             faults: Mutex::new(Vec::new()),
@@ -298,7 +301,8 @@ impl Books {
         // Whatever is unsure, no task is missing.
         let ran = self.count(State::Completed) + self.count(State::Panicked);
         self.between("accepted", stats.accepted, ran + dropped - own, own + unclear);
-        self.between("refused", stats.refused, refused, unclear + retries);
+        let scoped = self.scoped.load(Ordering::SeqCst);
+        self.between("refused", stats.refused, refused, unclear + retries + scoped);
     }
 
     /// Exactly `sure`, unless something cannot be known.

@@ -29,9 +29,10 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
 
+use self::actions::Actions;
 use self::queue::fast_path::FastPath;
-use self::scheduler::core::{Actions, Phase, Scheduler};
 pub(crate) use self::scheduler::core::{Limits, WorkerKind};
+use self::scheduler::core::{Phase, Scheduler};
 use self::scheduler::worker_table::WorkerState;
 use self::sync::{Arc as Shared, Mutex, MutexGuard, lock};
 use self::thread_list::ThreadList;

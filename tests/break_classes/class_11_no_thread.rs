@@ -7,10 +7,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use formic::{BuildError, Pool, Refused};
+use formic::Refused;
 
 use crate::common::block_on;
-use crate::common::child::{LIMIT_KIB, STACK, plays, succeeds};
+use crate::common::child::{LIMIT_KIB, STACK, exhaust_threads, plays, succeeds};
 use crate::counting;
 use crate::hold::Hold;
 use crate::kinds::{Kind, Plan};
@@ -20,20 +20,6 @@ fn in_a_child(part: impl FnOnce()) {
     let thread = std::thread::current();
     let name = thread.name().expect("it has the name of the test");
     if plays(name) { part() } else { succeeds(name, Some(LIMIT_KIB)) }
-}
-
-/// Takes what memory is left for stacks, so that not one more thread can be started.
-fn exhaust_threads() -> Vec<Pool> {
-    let mut pools = Vec::new();
-    loop {
-        let builder = Pool::builder().workers(1..=1).stack_size(STACK).keep_alive(None);
-        match builder.build() {
-            Ok(pool) => pools.push(pool),
-            Err(BuildError::Thread(_)) => return pools,
-            Err(error) => panic!("{error}"),
-        }
-        assert!(pools.len() < 1000, "the limit is none");
-    }
 }
 
 /// Worker 0 cannot be started: the task comes back. Later it can, and the pool works.

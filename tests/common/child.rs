@@ -3,6 +3,8 @@
 use std::process::{Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use formic::{BuildError, Pool};
+
 use super::PATIENCE;
 
 /// Says to a child what it is to do.
@@ -62,5 +64,24 @@ pub fn succeeds(part: &str, limit_kib: Option<usize>) {
         assert!(output.status.success(), "{output:?}");
         let said = String::from_utf8_lossy(&output.stdout);
         assert!(said.contains("1 passed"), "there is no test of this name: {said}");
+    }
+}
+
+/// Takes what memory is left for stacks, so that not one more thread can be started. An allocator may map memory for each
+/// thread, and unmap half of it at once. A thread that does so while the next one is started makes that start fail,
+/// and then there is room again. So each thread has allocated before the next one is started.
+pub fn exhaust_threads() -> Vec<Pool> {
+    let mut pools = Vec::new();
+    loop {
+        let builder = Pool::builder().workers(1..=1).stack_size(STACK).keep_alive(None);
+        match builder.build() {
+            Ok(pool) => {
+                pool.spawn(|| Box::new(1)).unwrap().join().unwrap();
+                pools.push(pool);
+            }
+            Err(BuildError::Thread(_)) => return pools,
+            Err(error) => panic!("{error}"),
+        }
+        assert!(pools.len() < 1000, "the limit is none");
     }
 }

@@ -341,15 +341,19 @@ fn one_function_has_threads_of_its_own_too() {
             panic!("there is no runtime here")
         };
         assert_eq!((error.reason(), error.into_task()), (Refused::NoRuntime, 7));
+        let mut taken_back = 0;
         runtime(0).block_on(async {
             assert_eq!(calls.call_timeout(2, PATIENCE).await.unwrap(), 2);
-            let late = calls.call_timeout(1 << 20, Duration::from_millis(1)).await;
-            assert!(matches!(late, Err(CallError::TimedOut)));
+            let late = || calls.call_timeout(1 << 20, Duration::from_millis(1));
+            // The time may be over before a driver has the call, which is then taken back.
+            while late().await.unwrap_err().into_argument().is_some() {
+                taken_back += 1;
+            }
             soon("it is cancelled", || calls.busy() == 0).await;
         });
         calls.blocking_drain().unwrap();
         let stats = calls.stats();
-        assert_eq!((stats.completed, stats.cancelled), (102, 1), "{stats:?}");
+        assert_eq!((stats.completed, stats.cancelled), (102, 1 + taken_back), "{stats:?}");
     });
 }
 

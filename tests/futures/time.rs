@@ -132,7 +132,8 @@ fn a_call_with_a_time_limit_can_be_made_outside_of_the_runtime() {
         let builder = AsyncFnPool::builder().workers(2).runtime(runtime.handle().clone());
         let pool = builder.build(|time: Duration| async move { sleep(time).await }).unwrap();
         common::block_on(pool.call_timeout(Duration::ZERO, HOUR)).unwrap();
-        let late = common::block_on(pool.call_timeout(HOUR, Duration::from_millis(5)));
-        assert!(matches!(late, Err(formic::CallError::TimedOut)), "{late:?}");
+        let late = || common::block_on(pool.call_timeout(HOUR, Duration::from_millis(5)));
+        // The time may be over before a driver has the call, which is then taken back.
+        while late().unwrap_err().into_argument().is_some() {}
     });
 }

@@ -48,8 +48,13 @@ fn a_call_of_threads_blocks_until_its_result_is_there() {
 fn a_call_of_threads_whose_time_is_over_comes_back_or_is_asked_to_stop() {
     let door = Door::new();
     let multi = of_threads(&door);
-    for _ in 0..2 {
-        assert!(matches!(multi.call_timeout(1, SHORT), Err(CallError::TimedOut)), "it runs");
+    let mut running = 0;
+    while running < 2 {
+        match multi.call_timeout(1, SHORT).unwrap_err() {
+            CallError::TimedOut => running += 1,
+            // The time was over before a worker took the call.
+            error => assert_eq!(error.into_argument(), Some(1)),
+        }
     }
     door.await_waiting(2);
     let late = multi.call_timeout(3, SHORT).unwrap_err();

@@ -7,23 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::common::child::{LIMIT_KIB, STACK, child, end_of, plays, succeeds};
+use crate::common::child::{LIMIT_KIB, STACK, child, end_of, exhaust_threads, plays, succeeds};
 use crate::common::{self, Door, hold_workers};
-use formic::{BuildError, Pool, Refused};
-
-/// Takes what memory is left for stacks, so that not one more thread can be started.
-fn exhaust_threads() -> Vec<Pool> {
-    let mut pools = Vec::new();
-    loop {
-        let builder = Pool::builder().workers(1..=1).stack_size(STACK).keep_alive(None);
-        match builder.build() {
-            Ok(pool) => pools.push(pool),
-            Err(BuildError::Thread(_)) => return pools,
-            Err(error) => panic!("{error}"),
-        }
-        assert!(pools.len() < 1000, "the limit is none");
-    }
-}
+use formic::{Pool, Refused};
 
 #[test]
 fn a_pool_without_any_worker_says_so() {

@@ -173,6 +173,7 @@ fn a_task_that_the_pool_refuses_runs_on_the_calling_thread() {
         assert_eq!(ran.into_inner(), 1);
         let stats = pool.stats();
         assert_eq!((stats.completed, stats.panicked), (2, 1));
+        assert_eq!((stats.accepted, stats.refused), (3, 3));
         assert!(stats.adds_up());
     }
 }

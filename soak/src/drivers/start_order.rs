@@ -142,6 +142,7 @@ impl Series {
     fn fill<'scope>(&self, scope: &'scope Scope<'scope, '_>, random: &mut Random) {
         for _ in 0..random.within(1, 8) {
             let Some(task) = self.next(random) else { return };
+            self.books.scoped.fetch_add(1, Ordering::Relaxed);
             if random.once_in(3) {
                 drop(scope.spawn(move || task.run()));
             } else {

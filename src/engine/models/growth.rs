@@ -5,7 +5,8 @@ use std::time::Duration;
 use loom::sync::atomic::Ordering;
 use loom::thread;
 
-use super::{BLOCKS, RELEASES, WAIT, drain, engine, explore, explore_up_to, settings};
+use super::counting::{BLOCKS, RELEASES, engine};
+use super::{WAIT, drain, explore, explore_up_to, settings};
 use crate::engine::{ByLoad, Ended, Settings};
 
 fn by_load(capacity: usize, queue: usize, grow_at: f64, shrink_at: f64) -> Settings {

@@ -1,6 +1,6 @@
 //! Models of tasks with a handle: exactly one outcome, and the thread or future that waits for it is woken.
 
-use std::panic::{Location, resume_unwind};
+use std::panic::resume_unwind;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -8,40 +8,27 @@ use std::task::{Context, Poll, Waker};
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread;
 
-use super::{WAIT, explore, settings};
+use super::closures::{self, Pool};
+use super::{drain, explore, settings};
 use crate::engine::context::enter;
-use crate::engine::{Ended, Engine, Hooks, Joinable, Settings, TaskState};
+use crate::engine::{Ended, Engine, Hooks, Joinable, Settings};
 use crate::error::TaskPanic;
 use crate::handle::JoinHandle;
 use crate::pool::Closures;
 
-type Pool = Arc<Engine<Closures>>;
-
 /// Spawns a task that counts itself; returns what a handle is made of.
 fn spawn(pool: &Pool, ran: &Arc<AtomicUsize>) -> Arc<dyn Joinable<usize>> {
     let ran = Arc::clone(ran);
-    spawn_task(pool, move || ran.fetch_add(1, Ordering::SeqCst))
-}
-
-fn spawn_task(
-    pool: &Pool,
-    task: impl FnOnce() -> usize + Send + 'static,
-) -> Arc<dyn Joinable<usize>> {
-    let (task_state, queued) = TaskState::new(pool, task, Location::caller());
-    assert!(pool.submit(queued, WAIT).is_ok());
-    task_state
+    closures::spawn(pool, move || ran.fetch_add(1, Ordering::SeqCst))
 }
 
 fn pool() -> (Pool, Arc<AtomicUsize>) {
-    (Engine::new(settings(1, 8), Closures), Arc::new(AtomicUsize::new(0)))
+    (closures::pool(1), Arc::new(AtomicUsize::new(0)))
 }
 
 /// Drains the pool and checks that its only task is counted once, as completed or cancelled.
-fn drain(pool: &Pool, completed: u64) {
-    pool.close();
-    pool.wait_until(Ended::Workers, None).unwrap();
-    let stats = pool.stats();
-    assert!(stats.adds_up());
+fn drain_one(pool: &Pool, completed: u64) {
+    let stats = drain(pool);
     assert_eq!((stats.completed, stats.completed + stats.cancelled), (completed, 1));
 }
 
@@ -56,7 +43,7 @@ fn a_task_is_run_or_cancelled() {
         let cancelled = canceller.join().unwrap();
         let ran = ran.load(Ordering::SeqCst);
         assert_eq!((outcome.is_err(), ran), (cancelled, usize::from(!cancelled)));
-        drain(&pool, ran as u64);
+        drain_one(&pool, ran as u64);
     });
 }
 
@@ -66,7 +53,7 @@ fn a_task_is_run_by_its_worker_or_by_its_joiner() {
         let (pool, ran) = pool();
         let task_state = spawn(&pool, &ran);
         let other = Arc::clone(&task_state);
-        let host = Engine::new(settings(1, 8), Closures);
+        let host = closures::pool(1);
         let joiner = thread::spawn(move || {
             let _inside = enter(Arc::clone(&host) as _, true);
             other.run_here()
@@ -74,7 +61,7 @@ fn a_task_is_run_by_its_worker_or_by_its_joiner() {
         let outcome = loom::future::block_on(JoinHandle::new(task_state));
         assert_eq!((outcome.unwrap(), ran.load(Ordering::SeqCst)), (0, 1));
         joiner.join().unwrap();
-        drain(&pool, 1);
+        drain_one(&pool, 1);
     });
 }
 
@@ -91,7 +78,7 @@ fn a_task_is_discarded_or_cancelled_once() {
         let ran = ran.load(Ordering::SeqCst);
         assert_eq!(discarded + usize::from(cancelled) + ran, 1);
         assert_eq!(outcome.is_ok(), ran == 1);
-        drain(&pool, ran as u64);
+        drain_one(&pool, ran as u64);
     });
 }
 
@@ -102,7 +89,7 @@ fn when_the_outcome_shows_the_task_is_counted() {
         let task_state = spawn(&pool, &ran);
         loom::future::block_on(JoinHandle::new(task_state)).unwrap();
         assert_eq!(pool.stats().completed, 1);
-        drain(&pool, 1);
+        drain_one(&pool, 1);
     });
 }
 
@@ -122,7 +109,8 @@ fn a_panic_is_told_once_to_the_handle_or_to_the_hook() {
     explore(|| {
         let (pool, told) = pool_with_hook();
         // Rust does not print what is resumed.
-        let mut handle = JoinHandle::new(spawn_task(&pool, || resume_unwind(Box::new("told"))));
+        let mut handle =
+            JoinHandle::new(closures::spawn(&pool, || resume_unwind(Box::new("told"))));
         let mut context = Context::from_waker(Waker::noop());
         let heard = match Pin::new(&mut handle).poll(&mut context) {
             Poll::Ready(outcome) => usize::from(outcome.unwrap_err().is_panic()),
@@ -131,8 +119,7 @@ fn a_panic_is_told_once_to_the_handle_or_to_the_hook() {
         drop(handle);
         pool.wait_until(Ended::Tasks, None).unwrap();
         assert_eq!(told.load(Ordering::SeqCst) + heard, 1);
-        pool.close();
-        pool.wait_until(Ended::Workers, None).unwrap();
+        drain(&pool);
         assert_eq!(told.load(Ordering::SeqCst) + heard, 1);
     });
 }

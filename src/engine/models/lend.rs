@@ -1,20 +1,17 @@
 //! Models of threads that wait for tasks inside of tasks: a waiting task lends its place, and no rule of
 //! [`lend`](crate::engine::scheduler::lend) is broken.
 
-use std::panic::Location;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Waker};
 
 use loom::sync::atomic::{AtomicUsize, Ordering};
 
-use super::{WAIT, explore, explore_up_to, settings};
-use crate::engine::task::closure::Task;
-use crate::engine::{Ended, Engine, Hooks, Settings, TaskState};
+use super::closures::{self, Pool, pool, submit};
+use super::{drain, explore, explore_up_to, settings};
+use crate::engine::{Ended, Engine, Hooks, Settings};
 use crate::handle::JoinHandle;
 use crate::pool::Closures;
-
-type Pool = Arc<Engine<Closures>>;
 
 /// The tasks of a pool of one that have started and have not waited for another since then. A task that has waited and
 /// runs again does not count: the pool may have started another one before it did.
@@ -42,10 +39,6 @@ impl Drop for Runs {
     }
 }
 
-fn pool() -> Pool {
-    Engine::new(settings(1, 8), Closures)
-}
-
 /// A pool whose tasks run on its own workers only.
 fn pool_with_a_hook() -> Pool {
     let hooks = Hooks { on_worker_start: Some(Arc::new(|_| ())), ..Hooks::default() };
@@ -56,13 +49,7 @@ fn spawn<T: Send + 'static>(
     pool: &Pool,
     task: impl FnOnce() -> T + Send + 'static,
 ) -> JoinHandle<T> {
-    let (task_state, queued) = TaskState::new(pool, task, Location::caller());
-    assert!(pool.submit(queued, WAIT).is_ok());
-    JoinHandle::new(task_state)
-}
-
-fn submit(pool: &Pool, task: impl FnOnce() + Send + 'static) {
-    assert!(pool.submit(Task::new(task), WAIT).is_ok());
+    JoinHandle::new(closures::spawn(pool, task))
 }
 
 /// Returns when no task is left. Tasks may submit others until then.
@@ -70,19 +57,16 @@ fn wait(pool: &Pool) {
     pool.wait_until(Ended::Tasks, None).unwrap();
 }
 
-fn drain(pool: &Pool, tasks: u64) {
+/// Waits until no task is left, and checks how many have run.
+fn drain_all(pool: &Pool, tasks: u64) {
     wait(pool);
-    pool.close();
-    pool.wait_until(Ended::Workers, None).unwrap();
-    let stats = pool.stats();
-    assert!(stats.adds_up());
-    assert_eq!(stats.completed, tasks);
+    assert_eq!(drain(pool).completed, tasks);
 }
 
 #[test]
 fn a_waiting_task_lends_its_place_to_the_one_it_waits_for() {
     explore(|| {
-        let (pool, running) = (pool(), Running::new());
+        let (pool, running) = (pool(1), Running::new());
         let (own, its) = (Arc::clone(&pool), running.clone());
         submit(&pool, move || {
             let runs = its.start();
@@ -92,7 +76,7 @@ fn a_waiting_task_lends_its_place_to_the_one_it_waits_for() {
             child.join().unwrap();
         });
         submit(&pool, move || drop(running.start()));
-        drain(&pool, 3);
+        drain_all(&pool, 3);
     });
 }
 
@@ -100,7 +84,7 @@ fn a_waiting_task_lends_its_place_to_the_one_it_waits_for() {
 #[test]
 fn a_task_beyond_the_depth_of_one_stack_is_run_by_another_worker() {
     explore(|| {
-        let (pool, running) = (pool(), Running::new());
+        let (pool, running) = (pool(1), Running::new());
         let own = Arc::clone(&pool);
         submit(&pool, move || {
             let (inner, again, runs) = (running.clone(), Arc::clone(&own), running.start());
@@ -113,14 +97,14 @@ fn a_task_beyond_the_depth_of_one_stack_is_run_by_another_worker() {
             drop(runs);
             child.join().unwrap();
         });
-        drain(&pool, 3);
+        drain_all(&pool, 3);
     });
 }
 
 #[test]
 fn two_pools_of_one_call_each_other() {
     explore_up_to(2, || {
-        let (pool, other, running) = (pool(), pool_with_a_hook(), Running::new());
+        let (pool, other, running) = (pool(1), pool_with_a_hook(), Running::new());
         let (own, between) = (Arc::clone(&pool), Arc::clone(&other));
         submit(&pool, move || {
             let (inner, runs) = (running.clone(), running.start());
@@ -130,15 +114,15 @@ fn two_pools_of_one_call_each_other() {
             drop(runs);
             child.join().unwrap();
         });
-        drain(&pool, 2);
-        drain(&other, 1);
+        drain_all(&pool, 2);
+        drain_all(&other, 1);
     });
 }
 
 #[test]
 fn a_task_that_stops_waiting_runs_beside_its_child_and_nothing_else_starts() {
     explore_up_to(2, || {
-        let (pool, other, running) = (pool(), pool_with_a_hook(), Running::new());
+        let (pool, other, running) = (pool(1), pool_with_a_hook(), Running::new());
         let (own, between) = (Arc::clone(&pool), Arc::clone(&other));
         submit(&pool, move || {
             let (inner, again, runs) = (running.clone(), Arc::clone(&own), running.start());
@@ -152,7 +136,7 @@ fn a_task_that_stops_waiting_runs_beside_its_child_and_nothing_else_starts() {
             submit(&own, move || drop(running.start()));
         });
         wait(&pool);
-        drain(&other, 1);
-        drain(&pool, 3);
+        drain_all(&other, 1);
+        drain_all(&pool, 3);
     });
 }

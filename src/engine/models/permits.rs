@@ -5,7 +5,8 @@ use std::sync::Arc;
 use loom::sync::atomic::Ordering;
 use loom::thread;
 
-use super::{Count, WAIT, drain, engine, explore, settings};
+use super::counting::{Count, engine};
+use super::{WAIT, drain, explore, settings};
 use crate::cancel_token::CancelToken;
 use crate::engine::{Engine, Patience};
 use crate::error::Refused;

@@ -1,21 +1,16 @@
 //! Models of cancelling all tasks of a pool of threads: what was accepted before is dropped or asked to stop, what
 //! comes later is neither.
 
-use std::panic::Location;
 use std::sync::Arc;
 
 use loom::sync::atomic::{AtomicUsize, Ordering};
-use loom::sync::{Condvar, Mutex};
 use loom::thread;
 
-use super::{WAIT, explore, explore_up_to, settings};
-use crate::engine::task::closure::Task;
-use crate::engine::{Ended, Engine, Joinable, TaskState, is_cancelled};
+use super::closures::{Pool, pool, spawn, submit};
+use super::{Event, drain, explore, explore_up_to};
+use crate::engine::{Ended, is_cancelled};
 use crate::handle::JoinHandle;
 use crate::on_cancel::on_cancel;
-use crate::pool::Closures;
-
-type Pool = Arc<Engine<Closures>>;
 
 /// How many tasks ran, and how many of them were asked to stop.
 #[derive(Clone)]
@@ -38,55 +33,26 @@ impl Told {
     /// Submits a task that notes itself.
     fn submit_to(&self, pool: &Pool) {
         let told = self.clone();
-        assert!(pool.submit(Task::new(move || told.note()), WAIT).is_ok());
+        submit(pool, move || told.note());
     }
-}
-
-/// Something that happens once.
-#[derive(Clone)]
-struct Event(Arc<(Mutex<bool>, Condvar)>);
-
-impl Event {
-    fn new() -> Self {
-        Event(Arc::new((Mutex::new(false), Condvar::new())))
-    }
-
-    fn happen(&self) {
-        *self.0.0.lock().unwrap() = true;
-        self.0.1.notify_all();
-    }
-
-    fn wait(&self) {
-        let mut happened = self.0.0.lock().unwrap();
-        while !*happened {
-            happened = self.0.1.wait(happened).unwrap();
-        }
-    }
-}
-
-fn drain(pool: &Pool) {
-    pool.wait_until(Ended::Workers, None).unwrap();
-    assert!(pool.stats().adds_up());
 }
 
 /// Cancels all tasks while one is queued or runs, and submits another one.
 fn cancel_one_and_submit_another(workers: usize) {
-    let pool = Engine::new(settings(workers, 8), Closures);
-    let (first, second, event) = (Told::new(), Told::new(), Event::new());
+    let pool = pool(workers);
+    let (first, second, event) = (Told::new(), Told::new(), Event::default());
     let (its, waits) = (first.clone(), event.clone());
-    let task = move || {
-        waits.wait();
+    submit(&pool, move || {
+        waits.block();
         its.note();
-    };
-    assert!(pool.submit(Task::new(task), WAIT).is_ok());
+    });
     let (queued, running) = pool.cancel_all();
     event.happen();
     second.submit_to(&pool);
-    drain(&pool);
+    let stats = drain(&pool);
     assert_eq!(queued + running, 1);
     assert_eq!(first.get(), (running, running), "it was dropped, or ran and was asked");
     assert_eq!(second.get(), (1, 0), "it came later");
-    let stats = pool.stats();
     assert_eq!((stats.accepted, stats.cancelled), (2, queued as u64));
 }
 
@@ -103,7 +69,7 @@ fn a_worker_on_the_fast_path_knows_which_task_came_later() {
 #[test]
 fn all_are_cancelled_while_a_pool_is_drained_and_opened_again() {
     explore(|| {
-        let (pool, told) = (Engine::new(settings(1, 8), Closures), Told::new());
+        let (pool, told) = (pool(1), Told::new());
         told.submit_to(&pool);
         let (other, its) = (Arc::clone(&pool), told.clone());
         let opener = thread::spawn(move || {
@@ -117,31 +83,24 @@ fn all_are_cancelled_while_a_pool_is_drained_and_opened_again() {
         let (ran, asked) = told.get();
         assert_eq!(ran + queued, 2);
         assert!(asked <= running && queued + running <= 1);
-        drain(&pool);
-        let stats = pool.stats();
+        let stats = drain(&pool);
         assert_eq!((stats.completed, stats.cancelled), (ran as u64, queued as u64));
     });
 }
 
-fn spawn(pool: &Pool, task: impl FnOnce() -> usize + Send + 'static) -> Arc<dyn Joinable<usize>> {
-    let (task_state, queued) = TaskState::new(pool, task, Location::caller());
-    assert!(pool.submit(queued, WAIT).is_ok());
-    task_state
-}
-
 /// A task that waits until its function is called.
 fn until_cancelled() -> usize {
-    let event = Event::new();
+    let event = Event::default();
     let its = event.clone();
     let _guard = on_cancel(move || its.happen());
-    event.wait();
+    event.block();
     1
 }
 
 #[test]
 fn the_function_of_a_task_is_called_when_its_handle_is_cancelled() {
     explore(|| {
-        let pool = Engine::new(settings(1, 8), Closures);
+        let pool = pool(1);
         let task = spawn(&pool, until_cancelled);
         let was_queued = task.cancel();
         let outcome = loom::future::block_on(JoinHandle::new(task));
@@ -153,9 +112,8 @@ fn the_function_of_a_task_is_called_when_its_handle_is_cancelled() {
 #[test]
 fn the_function_of_a_task_is_called_when_all_are_cancelled() {
     explore(|| {
-        let pool = Engine::new(settings(1, 8), Closures);
-        let task = Task::new(|| drop(until_cancelled()));
-        assert!(pool.submit(task, WAIT).is_ok());
+        let pool = pool(1);
+        submit(&pool, || drop(until_cancelled()));
         pool.cancel_all();
         drain(&pool);
     });
@@ -164,8 +122,8 @@ fn the_function_of_a_task_is_called_when_all_are_cancelled() {
 #[test]
 fn nothing_of_a_function_runs_after_its_guard_was_dropped() {
     explore(|| {
-        let pool = Engine::new(settings(1, 8), Closures);
-        let (calls, registered) = (Told::new(), Event::new());
+        let pool = pool(1);
+        let (calls, registered) = (Told::new(), Event::default());
         let (its, event) = (calls.clone(), registered.clone());
         let task = spawn(&pool, move || {
             let called = its.clone();
@@ -177,7 +135,7 @@ fn nothing_of_a_function_runs_after_its_guard_was_dropped() {
             drop(guard);
             its.get().0
         });
-        registered.wait();
+        registered.block();
         task.cancel();
         let outcome = loom::future::block_on(JoinHandle::new(task));
         let (noted, _) = calls.get();
@@ -193,8 +151,8 @@ fn nothing_of_a_function_runs_after_its_guard_was_dropped() {
 #[test]
 fn a_guard_is_dropped_while_all_are_cancelled() {
     explore(|| {
-        let pool = Engine::new(settings(1, 8), Closures);
-        let (calls, registered) = (Told::new(), Event::new());
+        let pool = pool(1);
+        let (calls, registered) = (Told::new(), Event::default());
         let (its, event) = (calls.clone(), registered.clone());
         let task = spawn(&pool, move || {
             let called = its.clone();
@@ -206,7 +164,7 @@ fn a_guard_is_dropped_while_all_are_cancelled() {
             drop(guard);
             its.get().0
         });
-        registered.wait();
+        registered.block();
         let (queued, running) = pool.cancel_all();
         assert_eq!((queued, running.min(1)), (0, running), "it runs or is over");
         let (noted, _) = calls.get();
@@ -220,16 +178,16 @@ fn a_guard_is_dropped_while_all_are_cancelled() {
 #[test]
 fn each_of_two_that_cancel_waits_for_the_function() {
     explore(|| {
-        let pool = Engine::new(settings(1, 8), Closures);
-        let (calls, registered, event) = (Told::new(), Event::new(), Event::new());
+        let pool = pool(1);
+        let (calls, registered, event) = (Told::new(), Event::default(), Event::default());
         let (its, says, waits) = (calls.clone(), registered.clone(), event.clone());
         let task = spawn(&pool, move || {
             let _guard = on_cancel(move || its.note());
             says.happen();
-            waits.wait();
+            waits.block();
             1
         });
-        registered.wait();
+        registered.block();
         let (other, its) = (Arc::clone(&pool), calls.clone());
         let canceller = thread::spawn(move || {
             other.cancel_all();
@@ -246,15 +204,14 @@ fn each_of_two_that_cancel_waits_for_the_function() {
 #[test]
 fn a_task_is_run_or_taken_out_of_the_queue() {
     explore(|| {
-        let (pool, told) = (Engine::new(settings(1, 8), Closures), Told::new());
+        let (pool, told) = (pool(1), Told::new());
         told.submit_to(&pool);
         told.submit_to(&pool);
         let taken = pool.take_queued();
         let number = taken.len();
         drop(taken);
-        drain(&pool);
+        let stats = drain(&pool);
         assert_eq!(told.get(), (2 - number, 0));
-        let stats = pool.stats();
         assert_eq!((stats.completed, stats.cancelled), (2 - number as u64, number as u64));
     });
 }

@@ -36,7 +36,7 @@ impl<J> Scheduler<J> {
     /// An idle worker woke up without having been called.
     pub(crate) fn woke_alone(&mut self, me: usize, actions: &mut Actions) -> Order<J> {
         let queued = self.queue.queued();
-        if queued > 0 && self.is_needed(me, queued) {
+        if queued > 0 && self.is_needed(me) {
             self.worker_table.remove_idle(me);
             return self.decide(me, actions);
         }
@@ -68,8 +68,8 @@ impl<J> Scheduler<J> {
     }
 
     /// Whether an idle worker that finds tasks in the queue should take part. The monitor worker leaves short tasks to
-    /// those at work, unless the queue stands still, or is long and another core is free for it.
-    fn is_needed(&mut self, me: usize, queued: usize) -> bool {
+    /// those at work, unless the queue stands still, or another core is free for them.
+    fn is_needed(&mut self, me: usize) -> bool {
         if self.worker_table.monitor != Some(me) || !self.task_times.is_short() {
             return true;
         }

@@ -10,10 +10,6 @@ const SHORT: u64 = 2_000;
 const TINY: u64 = 150;
 /// Above this, they are no longer. Far from [`SHORT`], so that the task times does not waver.
 const LONG: u64 = 8_000;
-/// A backlog that keeps one worker busy for longer than this, in nanoseconds, is worth another worker: to wake and to
-/// park one costs about a tenth of it. With a smaller one, two workers share a short queue and wait for each other.
-const BACKLOG: u64 = 100_000;
-
 /// What one worker takes alone is measured anew after several have run so many tasks. It takes about a millisecond, and
 /// so many short tasks take tens of them.
 const TRUSTED: u64 = 1 << 16;
@@ -84,11 +80,6 @@ impl TaskTimes {
     /// time than two workers lose by getting into each other's way. One is, until it is known what that one takes.
     pub(crate) fn useful(&self, cores: usize) -> usize {
         if self.alone.is_none_or(|alone| alone < TINY) { 1 } else { cores }
-    }
-
-    /// Whether `queued` tasks are worth another worker although they are short.
-    pub(crate) fn is_behind(&self, queued: usize) -> bool {
-        self.mean.unwrap_or(LONG).saturating_mul(queued as u64) > BACKLOG
     }
 }
 
@@ -176,11 +167,5 @@ mod tests {
             task_times.is_short()
         };
         assert!(stays_short(LONG - 1) && !stays_short(LONG));
-    }
-
-    #[test]
-    fn a_backlog_of_short_tasks_is_worth_another_worker() {
-        let task_times = task_times_of(1_000);
-        assert!(!task_times.is_behind(100) && task_times.is_behind(101));
     }
 }

@@ -167,8 +167,9 @@ fn the_monitoring_worker_takes_over_when_the_queue_stands_still() {
 }
 
 #[test]
-fn the_monitor_worker_parks_on_while_the_queue_moves() {
+fn the_monitor_worker_parks_on_while_the_queue_moves_and_no_core_is_free() {
     let (mut trial, _, mut claimed, second) = Trial::with_monitor();
+    trial.scheduler.cores = 1;
     for job in 2..10 {
         trial.submit(job);
         trial.submit(job);
@@ -249,7 +250,7 @@ fn a_parked_worker_that_wakes_by_itself_takes_what_is_there() {
 }
 
 #[test]
-fn the_monitoring_worker_helps_with_a_long_backlog() {
+fn the_monitoring_worker_helps_if_a_core_is_free() {
     let backlog = |cores| {
         let (mut trial, _, mut claimed, second) = Trial::with_monitor();
         trial.scheduler.cores = cores;

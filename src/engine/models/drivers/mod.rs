@@ -10,7 +10,7 @@ use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::sync::{Condvar, Mutex};
 use loom::thread;
 
-use super::{explore, explore_up_to, settings};
+use super::{Event, explore, explore_up_to, settings};
 use crate::engine::executor::cell::{Cell, Runnable};
 use crate::engine::executor::driver::{Driver, Drives, Turn};
 use crate::engine::executor::watched::Watched;
@@ -242,57 +242,6 @@ fn turn_until_it_leaves(mut driver: Turned) {
 }
 
 // ---- What tasks do -------------------------------------------------------------------------------
-
-/// Something that happens once, and that a future or a thread can wait for.
-#[derive(Clone, Default)]
-struct Event(Arc<Inner>);
-
-#[derive(Default)]
-struct Inner {
-    state: Mutex<(bool, Option<Waker>)>,
-    told: Condvar,
-    polls: StdMutex<usize>,
-}
-
-impl Event {
-    fn happen(&self) {
-        let mut state = self.0.state.lock().unwrap();
-        state.0 = true;
-        let waker = state.1.take();
-        drop(state);
-        self.0.told.notify_all();
-        if let Some(waker) = waker {
-            waker.wake();
-        }
-    }
-
-    /// Blocks the thread.
-    fn block(&self) {
-        let mut state = self.0.state.lock().unwrap();
-        while !state.0 {
-            state = self.0.told.wait(state).unwrap();
-        }
-    }
-
-    /// How often it was polled.
-    fn polls(&self) -> usize {
-        *self.0.polls.lock().unwrap()
-    }
-}
-
-impl Future for Event {
-    type Output = usize;
-
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<usize> {
-        *self.0.polls.lock().unwrap() += 1;
-        let mut state = self.0.state.lock().unwrap();
-        if state.0 {
-            return Poll::Ready(1);
-        }
-        state.1 = Some(context.waker().clone());
-        Poll::Pending
-    }
-}
 
 /// Counts in what has been dropped with it.
 #[derive(Clone, Default)]
