@@ -95,7 +95,7 @@ impl<P: Handlers> Loop<P> {
             settled.await;
             sequence
         });
-        self.settling.push(Abortable::new(settled, registration));
+        self.unsent.push(Abortable::new(settled, registration));
         self.known.set(sequence, Progress::Answered(Answered { fate, answer, sending }));
         self.show_settling();
     }

@@ -14,6 +14,8 @@ pub(super) struct Lane {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum LaneState {
     Idle,
+    /// A pull was sent, for so many messages, and none has come yet.
+    Asked(usize),
     /// A pull is open, for so many messages more.
     Pulling(usize),
     Closed,
@@ -36,14 +38,14 @@ impl Lane {
     /// The number of messages that its pull still asks for.
     pub(super) fn asked(&self) -> usize {
         match self.state {
-            LaneState::Pulling(asked) => asked,
+            LaneState::Asked(asked) | LaneState::Pulling(asked) => asked,
             LaneState::Idle | LaneState::Closed => 0,
         }
     }
 
     /// A message of its pull has arrived.
     pub(super) fn received(&mut self) {
-        if let LaneState::Pulling(asked) = self.state {
+        if let LaneState::Asked(asked) | LaneState::Pulling(asked) = self.state {
             self.state = LaneState::Pulling(asked.saturating_sub(1));
         }
     }

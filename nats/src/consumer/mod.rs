@@ -5,6 +5,7 @@ mod places; // what it asks the pool and the source for
 mod lane; // whom it asks
 mod answers; // from a delivery to its confirmed answer
 mod known; // the messages in its hands
+mod unsent; // answers that wait for a pull
 mod settle; // what becomes of a message
 
 use std::fmt;

@@ -6,7 +6,7 @@ use formic::{Refused, Stats};
 use tokio::time::sleep;
 
 use super::lane::{Lane, LaneState};
-use super::run::{Loop, Permits, Stage, Turn};
+use super::run::{Loop, Permits, Stage};
 use crate::error::ConsumeError;
 use crate::handlers::Handlers;
 use crate::monitor::count;
@@ -39,8 +39,7 @@ impl Others {
 
 impl<P: Handlers> Loop<P> {
     /// Asks idle lanes for the messages that there is room for.
-    pub(super) fn pull(&mut self) -> Turn {
-        let mut turn = Turn::Quiet;
+    pub(super) fn pull(&mut self) {
         let asked: usize = self.lanes.iter().map(Lane::asked).sum();
         let room = self.held.len() + self.consumer.settings.ahead;
         let mut wanted = room.saturating_sub(asked + self.waiting.len());
@@ -56,9 +55,8 @@ impl<P: Handlers> Loop<P> {
             if self.is_idle(&self.lanes[number]) {
                 let asked = wanted.min(self.most_per_pull);
                 wanted -= asked;
-                turn = Turn::Pulled;
                 let lane = &mut self.lanes[number];
-                lane.state = LaneState::Pulling(asked);
+                lane.state = LaneState::Asked(asked);
                 count(&self.consumer.counters.pulls);
                 if let Some(pulls) = &lane.pulls {
                     // If the lane is gone, it has said why.
@@ -66,7 +64,6 @@ impl<P: Handlers> Loop<P> {
                 }
             }
         }
-        turn
     }
 
     /// Whether the lane could use a pull. A partition that has a message here delivers no other. One whose answer is not
@@ -74,6 +71,13 @@ impl<P: Handlers> Loop<P> {
     /// it was asked to deliver it again.
     fn is_idle(&self, lane: &Lane) -> bool {
         lane.state == LaneState::Idle && (self.most_per_pull > 1 || lane.unanswered == 0)
+    }
+
+    /// Whether the source has a pull that it has not served yet. The pull of a partition does not count: the source delivers nothing
+    /// of a partition before the message that is out is answered.
+    pub(super) fn is_pull_unserved(&self) -> bool {
+        let is_unserved = |lane: &Lane| matches!(lane.state, LaneState::Asked(_));
+        self.most_per_pull > 1 && self.lanes.iter().any(is_unserved)
     }
 
     /// Whether dead letters cannot be stored. Each message that would be fetched might become one more of them.

@@ -6,7 +6,8 @@
 //! 2. asks idle lanes for as many messages as it holds places for;
 //! 3. asks the pool for the places that its free workers are, if a lane could use them;
 //! 4. waits for the next event: places, a message, the end of a pull, the outcome of a handler, a confirmed answer, the
-//!    time of a beat, the stop.
+//!    time of a beat, the stop;
+//! 5. sends answers, if none of these has happened and no pull is to be served first.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -16,15 +17,15 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use formic::{JoinError, JoinHandle, Refused};
-use futures_util::future::{Abortable, BoxFuture, FutureExt};
+use futures_util::future::{BoxFuture, FutureExt};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::task::yield_now;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
 
 use super::known::Table;
 use super::lane::{Lane, LaneState};
 use super::places::Others;
+use super::unsent::{Sending, Unsent};
 use super::{Consumer, Summary};
 use crate::error::ConsumeError;
 use crate::handlers::Handlers;
@@ -52,7 +53,8 @@ pub(super) struct Loop<P: Handlers> {
     pub(super) waiting: VecDeque<u64>,
     pub(super) known: Table,
     pub(super) running: FuturesUnordered<Running<P::Answer>>,
-    pub(super) settling: FuturesUnordered<Abortable<BoxFuture<'static, u64>>>,
+    pub(super) unsent: Unsent,
+    pub(super) settling: FuturesUnordered<Sending>,
     pub(super) stage: Stage,
     error: Option<ConsumeError>,
 }
@@ -64,13 +66,6 @@ pub(super) enum Stage {
     Draining(Instant),
     /// The handlers were cancelled.
     Cancelled(Instant),
-}
-
-/// Whether a turn has asked the source for messages.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Turn {
-    Quiet,
-    Pulled,
 }
 
 /// A handler at work.
@@ -106,6 +101,7 @@ pub(super) async fn consume<P: Handlers>(consumer: Consumer<P>) -> Result<Summar
         waiting: VecDeque::new(),
         known: Table::default(),
         running: FuturesUnordered::new(),
+        unsent: Unsent::default(),
         settling: FuturesUnordered::new(),
         stage: Stage::Open,
         error: None,
@@ -119,10 +115,8 @@ impl<P: Handlers> Loop<P> {
         let mut beats = self.beats();
         let mut stop = self.consumer.stop.subscribe();
         while !self.is_over() {
-            if self.turn() == Turn::Pulled {
-                // The lanes send their pulls before the answers are sent, so that the server has them first.
-                yield_now().await;
-            }
+            self.turn();
+            let is_held = self.is_pull_unserved();
             tokio::select! {
                 biased;
                 _ = stop.wait_for(|stop| *stop), if self.stage == Stage::Open => self.stop(),
@@ -132,6 +126,7 @@ impl<P: Handlers> Loop<P> {
                 Some((sequence, outcome)) = self.running.next() => self.ended(sequence, outcome),
                 permits = ready(&mut self.admission) => self.admitted(permits),
                 Some(settled) = self.settling.next() => self.settled(settled),
+                () = self.unsent.due(is_held) => self.settling.extend(self.unsent.take()),
             }
             self.catch_up();
         }
@@ -179,14 +174,13 @@ impl<P: Handlers> Loop<P> {
     }
 
     /// Starts, asks and admits what can be.
-    fn turn(&mut self) -> Turn {
+    fn turn(&mut self) {
         if self.stage != Stage::Open {
-            self.drain();
-            return Turn::Quiet;
+            return self.drain();
         }
         self.start_waiting();
         self.admit();
-        self.pull()
+        self.pull();
     }
 
     /// Gives back what has not started, when no pull is open that the source could deliver it to. It costs a message an attempt,

@@ -10,7 +10,7 @@ use formic_nats::async_nats::jetstream;
 use formic_nats::{Consumer, Dead, JetStream, Job};
 use futures_util::StreamExt;
 
-use crate::common::{Log, Server, Worker, patiently, quick, until, wait_for};
+use crate::common::{Log, Server, Worker, patiently, quick, send_signal, until, wait_for};
 
 #[tokio::test]
 async fn the_messages_of_a_killed_process_are_handled_by_another() {
@@ -129,6 +129,40 @@ async fn a_server_that_stands_still_for_longer_than_ack_wait_causes_no_second_ru
 }
 
 /// A message that kills its process each time: it has as many attempts as any other, and then is a dead letter.
+/// Another process handles its messages. Its own answers to them come late, and it works on.
+#[tokio::test]
+async fn a_process_that_stands_still_for_longer_than_ack_wait_works_on() {
+    let Some(server) = Server::start() else { return };
+    let source = server.stream("jobs").await;
+    let log = Log::new();
+    // Its two places are taken, so no pull of its is open that the server could deliver the messages to again.
+    let mut first = Worker::start(&server, "jobs", "long:1000", &log);
+    for number in 0..2 {
+        source.jobs().send(&number).await.unwrap();
+    }
+    wait_for("both starts", || (log.counts("start ").len() == 2).then_some(()));
+    send_signal(&first.child, "-STOP");
+    assert!(log.counts("end ").is_empty(), "it was stopped too late");
+    let second = Worker::start(&server, "jobs", "long:1000", &log);
+    patiently(source.empty()).await;
+    drop(second);
+    assert_eq!(log.counts("end ").len(), 2);
+
+    send_signal(&first.child, "-CONT");
+    for number in 2..4 {
+        source.jobs().send(&number).await.unwrap();
+    }
+    patiently(source.empty()).await;
+    send_signal(&first.child, "-TERM");
+    assert_eq!(first.child.wait().unwrap().code(), Some(0));
+    let ended = log.counts("end ");
+    assert_eq!(ended.len(), 4);
+    assert!(ended.iter().all(|(number, times)| {
+        let most = if number == "0" || number == "1" { 2 } else { 1 };
+        *times <= most
+    }));
+}
+
 #[tokio::test]
 async fn a_message_that_kills_its_process_becomes_a_dead_letter() {
     let Some(server) = Server::start() else { return };

@@ -13,6 +13,7 @@ use formic_nats::async_nats::jetstream::{self, consumer::PullConsumer};
 use formic_nats::{Consumer, JetStream, Job};
 use futures_util::StreamExt;
 use futures_util::future::join_all;
+use futures_util::stream::FuturesUnordered;
 
 use crate::PLACES;
 
@@ -35,6 +36,7 @@ pub(crate) fn run(contender: &str, url: &str, stream: &str, jobs: u64, pause: u6
             "bare-ack" => bare(url, stream, jobs, pause, Answer::Sent).await,
             "formic" => formic(url, stream, jobs, pause, 0).await,
             "formic-8" => formic(url, stream, jobs, pause, 8).await,
+            "floor" => floor(url, stream, jobs).await,
             "apalis" => apalis(url, stream, jobs, pause).await,
             other => Err(format!("there is no contender {other:?}").into()),
         }
@@ -102,6 +104,49 @@ async fn bare(url: &str, stream: &str, jobs: u64, pause: Duration, how: Answer) 
         for answer in answers.await {
             answer?;
             done += 1;
+        }
+    }
+    Ok((begin.elapsed(), crate::contenders::cpu() - cpu))
+}
+
+/// The least that a client can do: two pulls are open, and each message is answered when it comes. It has no handlers, and no
+/// places that could be free.
+async fn floor(url: &str, stream: &str, jobs: u64) -> Measured {
+    fill(url, stream, jobs).await?;
+    let client = formic_nats::async_nats::connect(url).await?;
+    let config = jetstream::consumer::pull::Config {
+        durable_name: Some("floor".to_owned()),
+        max_ack_pending: -1,
+        ..Default::default()
+    };
+    let context = jetstream::new(client.clone());
+    let _: PullConsumer = context.create_consumer_on_stream(config, stream).await.map_err(boxed)?;
+    let inbox = client.new_inbox();
+    let mut messages = client.subscribe(inbox.clone()).await?;
+    let pull = async || {
+        let subject = format!("$JS.API.CONSUMER.MSG.NEXT.{stream}.floor");
+        let request = format!(r#"{{"batch": {PLACES}, "expires": 60000000000}}"#);
+        client.publish_with_reply(subject, inbox.clone(), request.into()).await
+    };
+    let (begin, cpu) = (Instant::now(), cpu());
+    pull().await?;
+    pull().await?;
+    let mut answers = FuturesUnordered::new();
+    let (mut received, mut done) = (0, 0);
+    while done < jobs {
+        tokio::select! {
+            Some(message) = messages.next() => {
+                received += 1;
+                if received % PLACES == 0 {
+                    pull().await?;
+                }
+                let reply = message.reply.ok_or("it is no job")?;
+                answers.push(client.request(reply, "+ACK".into()));
+            }
+            Some(answer) = answers.next() => {
+                answer?;
+                done += 1;
+            }
         }
     }
     Ok((begin.elapsed(), crate::contenders::cpu() - cpu))

@@ -22,7 +22,8 @@ const PLACES: usize = 64;
 const WORKLOADS: [(&str, u64, u64); 2] = [("no-op", 20_000, 0), ("10 ms", 19_200, 10)];
 
 /// `formic-8` fetches eight jobs more than it has free places. `bare-ack` does not wait for confirmations, as apalis does not.
-const CONTENDERS: [&str; 5] = ["bare", "formic", "formic-8", "bare-ack", "apalis"];
+/// `floor` is the least that a client can do; it has no handlers.
+const CONTENDERS: [&str; 6] = ["bare", "formic", "formic-8", "bare-ack", "apalis", "floor"];
 
 /// What a run took.
 #[derive(Clone, Copy)]
@@ -52,9 +53,11 @@ fn main() -> ExitCode {
 }
 
 fn race(server: &Server, name: &str, jobs: u64, pause: u64, rounds: usize) {
-    let mut runs = CONTENDERS.map(|_| Vec::new());
+    let takes_part = |contender: &&str| pause == 0 || *contender != "floor";
+    let contenders: Vec<&str> = CONTENDERS.into_iter().filter(takes_part).collect();
+    let mut runs = vec![Vec::new(); contenders.len()];
     for round in 0..=rounds {
-        for (contender, runs) in CONTENDERS.iter().zip(&mut runs) {
+        for (contender, runs) in contenders.iter().zip(&mut runs) {
             let stream = format!("{contender}-{jobs}-{round}");
             let figures = run_one(contender, &server.url(), &stream, jobs, pause);
             // The first round warms up the server.
@@ -66,7 +69,7 @@ fn race(server: &Server, name: &str, jobs: u64, pause: u64, rounds: usize) {
     println!("\n{name}, {jobs} jobs");
     println!("{:<10} {:>10} {:>14} {:>14} {:>8}", "", "jobs/s", "CPU/job", "time/bare", "busy");
     let bare = median(&runs[0], |figures| figures.seconds);
-    for (contender, runs) in CONTENDERS.iter().zip(&runs) {
+    for (contender, runs) in contenders.iter().zip(&runs) {
         if runs.is_empty() {
             println!("{contender:<10} did not run");
             continue;
