@@ -236,12 +236,6 @@ pub(crate) fn set_owner(owner: Owner) {
     MARK.with(|mark| mark.owner.set(owner));
 }
 
-/// Whose functions are those of the task that the calling thread runs, if it has no handle.
-#[cfg(any(feature = "tokio", test))]
-pub(crate) fn owner() -> Owner {
-    MARK.with(|mark| mark.owner.get())
-}
-
 /// Says whether polls are short.
 #[cfg(any(feature = "tokio", test))]
 pub(crate) fn set_short(short: bool) {

@@ -73,13 +73,11 @@ mod tests {
     use std::task::Poll;
 
     use super::*;
-    use crate::engine::executor::cell::Cell;
-    use crate::engine::scheduler::accounting::End;
-    use crate::engine::tests::stubs::future;
+    use crate::engine::tests::stubs::cell;
 
     fn kept(deferred_frees: &DeferredFrees, count: usize) -> Vec<Weak<dyn Runnable>> {
         let keep = |_| {
-            let cell: Arc<dyn Runnable> = Cell::new(future(|_| Poll::Ready(End::Completed)));
+            let cell: Arc<dyn Runnable> = cell(|_| Poll::Ready(()));
             let weak = Arc::downgrade(&cell);
             deferred_frees.keep(std::iter::once(cell));
             weak

@@ -8,7 +8,7 @@ use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use crate::engine::context::{enter, set_epoch, set_owner, set_short};
-use crate::engine::executor::cell::{Polled, Runnable};
+use crate::engine::executor::cell::Runnable;
 use crate::engine::executor::watchdog::{self, PollStats};
 use crate::engine::executor::{Executor, Owner};
 use crate::engine::scheduler::accounting::{Counts, End};
@@ -195,15 +195,11 @@ impl<W: Drives> Driver<W> {
 
     fn poll(&mut self, cell: Arc<dyn Runnable>) {
         let engine = &self.engine;
-        let polled = Arc::clone(&cell)
+        let end = Arc::clone(&cell)
             .run(&engine.cancels, &mut |panic| engine.hooks().tell_panic(panic.on(engine.name())));
-        match polled {
-            Polled::Waits => {}
-            Polled::Again => cell.header().push_ready(),
-            Polled::Ended(end) => {
-                self.note(end);
-                self.ended.push(cell);
-            }
+        if let Some(end) = end {
+            self.note(end);
+            self.ended.push(cell);
         }
     }
 

@@ -9,8 +9,6 @@ pub(crate) mod drive;
 pub(crate) mod driver;
 pub(crate) mod run_queue;
 pub(crate) mod watchdog;
-#[cfg(feature = "tokio")]
-pub(crate) mod watched;
 
 use std::sync::Arc;
 use std::task::Waker;

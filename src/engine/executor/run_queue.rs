@@ -78,8 +78,7 @@ impl RunQueue {
         }
     }
 
-    /// Cells that have ended leave. The place of one may be another's, if its driver was lost meanwhile: the thread that
-    /// has lost it gives it up, so it is not used again.
+    /// Cells that have ended leave. The place of one may be another's, if its driver was lost meanwhile.
     pub(super) fn remove(&self, ended: &[Arc<dyn Runnable>]) {
         let mut state = lock(&self.state);
         for cell in ended {
@@ -91,8 +90,6 @@ impl RunQueue {
             {
                 *place = None;
                 state.vacant.push(index);
-            } else {
-                cell.header().set_lost();
             }
         }
         // An empty run queue need not be as long as it has been.

@@ -1,15 +1,24 @@
-use std::task::{Poll, Waker};
+use std::future::{Pending, pending};
+use std::panic::Location;
+use std::task::Waker;
 
 use super::*;
-use crate::engine::executor::cell::{Cell, Polled, TaskFuture};
+use crate::engine::executor::cell::{Cell, FreeList};
 use crate::engine::executor::{DriverThreads, Executor};
 use crate::engine::scheduler::accounting::End;
-use crate::engine::tests::stubs::{Bell, future};
+use crate::engine::tests::stubs::Bell;
 use crate::on_cancel::Cancels;
 
 /// A future that waits for ever.
-fn waits() -> impl TaskFuture {
-    future(|_| Poll::Pending)
+type Waits = Pending<()>;
+
+fn waits() -> Arc<Cell<Waits>> {
+    Cell::new(pending(), Location::caller())
+}
+
+/// As before, in a cell that is used again.
+fn waits_again(free_list: &Arc<FreeList<Waits>>) -> Arc<Cell<Waits>> {
+    Cell::from_free_list(free_list, pending(), Location::caller())
 }
 
 /// Three drivers that are up.
@@ -50,8 +59,7 @@ impl Trial {
 
     /// Gives a driver new cells.
     fn add(&self, driver: usize, count: usize) {
-        let mut cells: Vec<Arc<dyn Runnable>> =
-            (0..count).map(|_| Cell::new(waits()) as _).collect();
+        let mut cells: Vec<Arc<dyn Runnable>> = (0..count).map(|_| waits() as _).collect();
         self.executor.add(&self.owners[driver], &mut cells);
     }
 
@@ -71,11 +79,11 @@ impl Trial {
     fn poll_all(&self, driver: usize) -> usize {
         let poll = |cell: Arc<dyn Runnable>| cell.run(&Cancels::default(), &mut |_| End::Panicked);
         let polled = std::iter::from_fn(|| self.next(driver)).map(poll);
-        polled.inspect(|polled| assert_eq!(*polled, Polled::Waits)).count()
+        polled.inspect(|polled| assert_eq!(*polled, None)).count()
     }
 
-    fn remove(&self, cell: &Arc<dyn Runnable>) {
-        self.executor.remove(&mut vec![Arc::clone(cell)]);
+    fn remove(&self, cell: Arc<dyn Runnable>) {
+        self.executor.remove(&mut vec![cell]);
     }
 
     /// How often each driver was woken.
@@ -212,12 +220,12 @@ fn a_place_is_used_again() {
     trial.add(0, 2);
     let [first, second] = [0, 1].map(|_| trial.next(0).expect("it is ready"));
     assert_eq!((first.header().index(), second.header().index()), (0, 1));
-    trial.remove(&first);
+    trial.remove(Arc::clone(&first));
     trial.add(0, 1);
     assert_eq!(trial.next(0).expect("it is ready").header().index(), 0);
-    trial.remove(&first);
+    trial.remove(first);
     assert!(lock(&run_queue.state).cells[0].is_some(), "the place is another's");
-    trial.remove(&second);
+    trial.remove(second);
     assert!(lock(&run_queue.state).cells[1].is_none());
 }
 
@@ -229,7 +237,7 @@ fn an_empty_run_queue_gives_its_memory_back_if_it_was_long() {
         assert_eq!(trial.poll_all(0), count);
         let length = || lock(&trial.run_queue(0).state).cells.len();
         assert_eq!(length(), count, "they wait");
-        trial.run_queue(0).cells().iter().for_each(|cell| trial.remove(cell));
+        trial.run_queue(0).cells().into_iter().for_each(|cell| trial.remove(cell));
         assert_eq!(length(), kept);
     }
 }
@@ -257,7 +265,7 @@ fn a_cell_that_is_over_is_not_woken() {
     let trial = Trial::new(DriverThreads::Shared);
     trial.add(0, 1);
     let cell = trial.next(0).expect("it is ready");
-    assert_eq!(Arc::clone(&cell).run(&Cancels::default(), &mut |_| End::Panicked), Polled::Waits);
+    assert_eq!(Arc::clone(&cell).run(&Cancels::default(), &mut |_| End::Panicked), None);
     assert_eq!(cell.abandon(), End::Cancelled);
     cell.header().wake();
     assert!(!trial.run_queue(0).has_ready());
@@ -266,21 +274,32 @@ fn a_cell_that_is_over_is_not_woken() {
 #[test]
 fn a_cell_that_leaves_goes_back_to_its_free_list() {
     let (trial, free_list) = (Trial::new(DriverThreads::Shared), Arc::default());
-    trial.executor.add(&trial.owners[0], &mut vec![Cell::from_free_list(&free_list, waits())]);
+    trial.executor.add(&trial.owners[0], &mut vec![waits_again(&free_list)]);
     let cell = trial.next(0).expect("it is ready");
     assert!(lock(&free_list).is_empty());
-    trial.remove(&cell);
+    trial.remove(cell);
     assert_eq!(lock(&free_list).len(), 1);
+}
+
+#[test]
+fn a_cell_whose_waker_is_kept_is_not_used_again() {
+    let (trial, free_list) = (Trial::new(DriverThreads::Shared), Arc::default());
+    let cell = waits_again(&free_list);
+    trial.executor.add(&trial.owners[0], &mut vec![Arc::clone(&cell) as _]);
+    let waker = Waker::from(cell);
+    trial.remove(trial.next(0).expect("it is ready"));
+    assert!(lock(&free_list).is_empty(), "it would wake the next future");
+    drop(waker);
 }
 
 #[test]
 fn a_cell_that_has_ended_and_is_lost_is_not_used_again() {
     let (trial, free_list) = (Trial::new(DriverThreads::Shared), Arc::default());
-    trial.executor.add(&trial.owners[0], &mut vec![Cell::from_free_list(&free_list, waits())]);
+    trial.executor.add(&trial.owners[0], &mut vec![waits_again(&free_list)]);
     let cell = trial.next(0).expect("it is ready");
     assert_eq!(cell.abandon(), End::Cancelled);
     let lost = trial.executor.lose(1);
-    trial.remove(&cell);
+    trial.remove(cell);
     assert!(lock(&free_list).is_empty(), "the thread that has lost it may give it up only now");
     assert_eq!(lost.len(), 1);
 }
@@ -292,8 +311,7 @@ fn a_cell_that_leaves_is_kept_until_its_driver_sleeps_or_goes() {
         trial.add(0, 32);
         let cells: Vec<_> = std::iter::from_fn(|| trial.next(0)).collect();
         let left: Vec<_> = cells.iter().map(Arc::downgrade).collect();
-        cells.iter().for_each(|cell| trial.remove(cell));
-        drop(cells);
+        cells.into_iter().for_each(|cell| trial.remove(cell));
         assert!(left.iter().all(|cell| cell.strong_count() == 1));
         match gone {
             false => trial.sleep([0]),
@@ -306,7 +324,7 @@ fn a_cell_that_leaves_is_kept_until_its_driver_sleeps_or_goes() {
 
 #[test]
 fn a_waker_may_be_kept_or_used_up() {
-    let (trial, cell) = (Trial::new(DriverThreads::Shared), Cell::new(waits()));
+    let (trial, cell) = (Trial::new(DriverThreads::Shared), waits());
     trial.executor.add(&trial.owners[0], &mut vec![Arc::clone(&cell) as _]);
     assert_eq!(trial.poll_all(0), 1);
     Waker::from(cell).wake();

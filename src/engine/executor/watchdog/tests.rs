@@ -2,10 +2,9 @@ use std::task::{Poll, Waker};
 
 use super::*;
 use crate::engine::executor::DriverThreads;
-use crate::engine::executor::cell::Cell;
 use crate::engine::executor::driver::{Driver, Turn};
 use crate::engine::scheduler::worker_table::WorkerState;
-use crate::engine::tests::stubs::{Bell, ByHand, engine, future};
+use crate::engine::tests::stubs::{Bell, ByHand, cell, engine};
 
 /// Two drivers, of which the first is up, and a watchdog that has looked once.
 struct Trial {
@@ -87,7 +86,7 @@ fn an_idle_driver_is_called_for_a_queued_task_when_drivers_help() {
     let stuck = engine.lock().worker_table.add(WorkerState::Engaged);
     engine.set_single(true);
     let mut scheduler = engine.lock();
-    scheduler.queue.push(Cell::new(future(|_| Poll::Pending)));
+    scheduler.queue.push(cell(|_| Poll::Pending));
     let mut actions = Actions::default();
     scheduler.call_for_help(&mut actions);
     assert!(actions.call.is_empty(), "one is enough");

@@ -1,7 +1,6 @@
 //! Models of waking: no future that is woken, and no task that is queued, is left lying.
 
 use super::*;
-use crate::engine::executor::cell::Polled;
 use crate::on_cancel::Cancels;
 
 #[test]
@@ -68,21 +67,19 @@ fn a_future_is_polled_by_one_driver_at_a_time() {
     });
 }
 
+fn run(cell: &Arc<dyn Runnable>) -> Option<End> {
+    Arc::clone(cell).run(&Cancels::default(), &mut |_| unreachable!("nothing panics here"))
+}
+
 /// Polls what is ready for a driver. How many futures ended.
 pub(super) fn poll_ready(executor: &Executor, driver: usize) -> usize {
     let mut ended = 0;
     while let Some(cell) = executor.next(driver, false, &mut false) {
         // Loom checks that no other thread polls it: it tracks every access to the cell's body.
-        match Arc::clone(&cell)
-            .run(&Cancels::default(), &mut |_| unreachable!("nothing panics here"))
-        {
-            Polled::Waits => {}
-            Polled::Again => cell.header().push_ready(),
-            Polled::Ended(end) => {
-                assert_eq!(end, End::Completed);
-                executor.remove(&mut vec![cell]);
-                ended += 1;
-            }
+        if let Some(end) = run(&cell) {
+            assert_eq!(end, End::Completed);
+            executor.remove(&mut vec![cell]);
+            ended += 1;
         }
     }
     ended
@@ -146,12 +143,8 @@ fn a_cell_that_is_given_up_is_dropped_once() {
 fn poll_until_given_up(executor: &Executor) -> Option<End> {
     let mut ended = None;
     while let Some(cell) = executor.next(0, false, &mut false) {
-        match Arc::clone(&cell)
-            .run(&Cancels::default(), &mut |_| unreachable!("nothing panics here"))
-        {
-            Polled::Waits => {}
-            Polled::Again => cell.header().push_ready(),
-            Polled::Ended(end) => assert_eq!(ended.replace(end), None, "it ends once"),
+        if let Some(end) = run(&cell) {
+            assert_eq!(ended.replace(end), None, "it ends once");
         }
     }
     ended

@@ -50,7 +50,7 @@ fn what_is_polled_knows_of_the_last_stride_whether_polls_are_short() {
     let mut driver = driver(&engine);
     let (owner, seen) = (Arc::clone(&driver.owner), Arc::new(Mutex::new(Vec::new())));
     let (its, mut polls) = (Arc::clone(&seen), 0);
-    let future = future(move |context| {
+    let future = cell(move |context| {
         polls += 1;
         if polls == 1 {
             // So short that what this driver will find does not make it long.
@@ -58,12 +58,12 @@ fn what_is_polled_knows_of_the_last_stride_whether_polls_are_short() {
         }
         its.lock().unwrap().push(polls_are_short());
         if polls == STRIDE as usize + 1 {
-            return Poll::Ready(End::Completed);
+            return Poll::Ready(());
         }
         context.waker().wake_by_ref();
         Poll::Pending
     });
-    engine.lock().queue.push(Cell::new(future));
+    engine.lock().queue.push(future);
     driver.time = Duration::MAX;
     assert_eq!(turn(&mut driver), Turn::Sleep);
     let seen = seen.lock().unwrap();
