@@ -48,13 +48,9 @@ pub(crate) type FreeList<F> = Mutex<Vec<Arc<Cell<F>>>>;
 pub(crate) trait Runnable: Any + Send + Sync {
     fn header(&self) -> &Header;
 
-    /// Polls the future, if it is Ready, or drops it if all tasks were cancelled since it started. `tell` tells of a panic
-    /// that no handle receives. How the task has ended, if it has.
-    fn run(
-        self: Arc<Self>,
-        cancels: &Cancels,
-        tell: &mut dyn FnMut(TaskPanic) -> End,
-    ) -> Option<End>;
+    /// Polls the future, if it is Ready, or drops it if all tasks were cancelled since it started. How the task has ended, if
+    /// it has: with a panic that the hook is to be told, if no handle receives it.
+    fn run(self: Arc<Self>, cancels: &Cancels) -> Option<Result<End, TaskPanic>>;
 
     /// Drops the future, unless the thread that polls it has to, and says how it is to be counted.
     fn abandon(&self) -> End;
@@ -123,14 +119,10 @@ impl<F: Future> Body<F> {
 
     /// Polls the future. Its task runs meanwhile, and is suspended after that if a handle is pending.
     #[inline]
-    fn poll(
-        &mut self,
-        context: &mut Context<'_>,
-        tell: &mut dyn FnMut(TaskPanic) -> End,
-    ) -> Option<End> {
+    fn poll(&mut self, context: &mut Context<'_>) -> Option<Result<End, TaskPanic>> {
         self.waits.iter().for_each(|waits| waits.resume());
         drop(replace_waits(self.waits.take()));
-        let end = self.poll_future(context, tell);
+        let end = self.poll_future(context);
         let pending = replace_waits(None);
         if end.is_none()
             && let Some(pending) = pending
@@ -142,14 +134,10 @@ impl<F: Future> Body<F> {
     }
 
     #[inline]
-    fn poll_future(
-        &mut self,
-        context: &mut Context<'_>,
-        tell: &mut dyn FnMut(TaskPanic) -> End,
-    ) -> Option<End> {
+    fn poll_future(&mut self, context: &mut Context<'_>) -> Option<Result<End, TaskPanic>> {
         let task = self.task_state.clone();
         if task.as_ref().is_some_and(|task| !task.drive(context.waker())) {
-            return Some(self.stop());
+            return Some(Ok(self.stop()));
         }
         let poll = |future: Pin<&mut Option<F>>| {
             // It is there: the thread that takes or drops it makes the cell Over.
@@ -161,18 +149,14 @@ impl<F: Future> Body<F> {
         };
         match polled {
             Ok(Poll::Pending) => None,
-            Ok(Poll::Ready(value)) => Some(self.end(Ok(value), tell)),
-            Err(panic) => Some(self.end(Err(panic), tell)),
+            Ok(Poll::Ready(value)) => Some(self.end(Ok(value))),
+            Err(panic) => Some(self.end(Err(panic))),
         }
     }
 
     /// The future has come to its end, or has panicked. It is gone after that, so the task is counted once: here, or by the
     /// thread that drops the future before.
-    fn end(
-        &mut self,
-        outcome: Result<F::Output, TaskPanic>,
-        tell: &mut dyn FnMut(TaskPanic) -> End,
-    ) -> End {
+    fn end(&mut self, outcome: Result<F::Output, TaskPanic>) -> Result<End, TaskPanic> {
         let Some(task_state) = self.task_state.take() else {
             let ended = outcome.and_then(|value| {
                 self.catch(|mut future| {
@@ -181,14 +165,14 @@ impl<F: Future> Body<F> {
                 })
             });
             contain(|| self.pinned().set(None));
-            return ended.map_or_else(tell, |()| End::Completed);
+            return ended.map(|()| End::Completed);
         };
         // What it owns is gone before the outcome shows.
         let dropped = self.catch(|mut future| future.set(None));
         let end = task_state.end(outcome.map_err(JoinError::Panicked), dropped);
         // If no thread wants the outcome it is dropped here, and may panic; the task is counted already.
         contain(|| drop(task_state));
-        end
+        Ok(end)
     }
 
     /// Drops the future, unless it is gone, and says how it is to be counted.
@@ -227,11 +211,7 @@ impl<F: Future + Send + 'static> Runnable for Cell<F> {
         &self.header
     }
 
-    fn run(
-        self: Arc<Self>,
-        cancels: &Cancels,
-        tell: &mut dyn FnMut(TaskPanic) -> End,
-    ) -> Option<End> {
+    fn run(self: Arc<Self>, cancels: &Cancels) -> Option<Result<End, TaskPanic>> {
         let header = &self.header;
         if !header.begin_poll() {
             return None;
@@ -242,9 +222,9 @@ impl<F: Future + Send + 'static> Runnable for Cell<F> {
         let mut body = lock(&self.body);
         // After it is Polling: a thread that cancels all and wakes it before is heard here, and later has it polled again.
         let end = if header.epoch() == cancels.epoch() {
-            body.poll(&mut Context::from_waker(&Waker::from(Arc::clone(&self))), tell)
+            body.poll(&mut Context::from_waker(&Waker::from(Arc::clone(&self))))
         } else {
-            Some(body.cancel(cancels, owner))
+            Some(Ok(body.cancel(cancels, owner)))
         };
         drop(body);
         if end.is_some() {
@@ -254,7 +234,7 @@ impl<F: Future + Send + 'static> Runnable for Cell<F> {
         // A puller may have begun with another task.
         header.set_epoch(epoch());
         // If it was given up, it was left to this thread.
-        if header.end_poll() { None } else { Some(lock(&self.body).stop()) }
+        if header.end_poll() { None } else { Some(Ok(lock(&self.body).stop())) }
     }
 
     fn abandon(&self) -> End {

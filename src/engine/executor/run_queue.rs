@@ -14,6 +14,11 @@ use crate::engine::sync::{Mutex, Padded, lock};
 /// The most cells for which an empty run queue keeps room: 24 bytes each.
 const KEPT_CELLS: usize = 1024;
 
+/// Fewer ended cells than this are not worth the lock: about as many as end in a stride.
+const SOME_FREES: usize = 32;
+/// The most ended cells that are kept while no thread submits: some 500 KiB of small futures.
+const MOST_FREES: usize = 4096;
+
 /// See the module's first lines.
 #[derive(Default)]
 pub(crate) struct RunQueue {
@@ -109,6 +114,53 @@ impl RunQueue {
 
     pub(super) fn cells(&self) -> Vec<Arc<dyn Runnable>> {
         lock(&self.state).cells.iter().flatten().cloned().collect()
+    }
+}
+
+/// What is left of ended futures: the memory of their cells, which submitters free.
+///
+/// A submitter gets memory, and a driver, on another core, would free it. Allocators have to lock for that, and then the two
+/// wait for each other in the middle of their work. So a driver leaves empty cells here, and the thread that submits the next
+/// futures frees them: where it got them from.
+#[derive(Default)]
+pub(crate) struct DeferredFrees {
+    cells: Mutex<Vec<Arc<dyn Runnable>>>,
+    /// How many there are. Only a hint.
+    count: AtomicUsize,
+}
+
+impl DeferredFrees {
+    /// Keeps cells whose futures are gone.
+    pub(super) fn keep(&self, gone: impl Iterator<Item = Arc<dyn Runnable>>) {
+        if cfg!(loom) {
+            return gone.for_each(drop);
+        }
+        let mut cells = lock(&self.cells);
+        cells.extend(gone);
+        self.count.store(cells.len(), Ordering::Relaxed);
+        let surplus = cells.len() > MOST_FREES;
+        drop(cells);
+        if surplus {
+            self.free();
+        }
+    }
+
+    /// Frees what is there, if that is worth the lock.
+    #[inline]
+    pub(crate) fn free_some(&self) {
+        if self.count.load(Ordering::Relaxed) >= SOME_FREES {
+            self.free();
+        }
+    }
+
+    /// Frees what is there.
+    pub(crate) fn free(&self) {
+        let mut cells = lock(&self.cells);
+        self.count.store(0, Ordering::Relaxed);
+        let freed = std::mem::take(&mut *cells);
+        // Without the lock, at which a driver may wait.
+        drop(cells);
+        drop(freed);
     }
 }
 

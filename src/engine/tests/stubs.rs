@@ -15,6 +15,7 @@ use crate::engine::executor::cell::{Cell, Runnable};
 use crate::engine::executor::driver::Drives;
 use crate::engine::executor::{DriverThreads, Executor};
 use crate::engine::{End, Engine, Hooks, Limits, NoStart, QueuedTask, Settings, Work, WorkerKind};
+use crate::on_cancel::Cancels;
 
 /// A cell of a future that does in each poll what the script says.
 #[track_caller]
@@ -23,6 +24,11 @@ where
     S: FnMut(&mut Context<'_>) -> Poll<()> + Send + 'static,
 {
     Cell::new(poll_fn(script), Location::caller())
+}
+
+/// Polls a cell once. A panic is told to no hook.
+pub(crate) fn run(cell: Arc<dyn Runnable>) -> Option<End> {
+    cell.run(&Cancels::default()).map(|end| end.unwrap_or(End::Panicked))
 }
 
 /// Futures whose drivers are turned by hand.

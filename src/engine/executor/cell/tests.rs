@@ -1,12 +1,12 @@
 use std::sync::OnceLock;
 
 use super::*;
-use crate::engine::tests::stubs::cell;
+use crate::engine::tests::stubs::{cell, run};
 
 type Cells = Arc<OnceLock<Arc<dyn Runnable>>>;
 
 fn poll_once(cell: &Arc<dyn Runnable>) -> Option<End> {
-    Arc::clone(cell).run(&Cancels::default(), &mut |_| End::Panicked)
+    run(Arc::clone(cell))
 }
 
 /// A cell that is given up while it is polled for the second time, and what is gone with its future.

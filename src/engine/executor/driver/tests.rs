@@ -14,7 +14,6 @@ use crate::engine::scheduler::worker_table::WorkerState;
 use crate::engine::sync::atomic::AtomicUsize;
 use crate::engine::task::join::suspend_on;
 use crate::engine::tests::stubs::{Bell, ByHand, cell, engine, engine_on, engine_with, settings};
-use crate::on_cancel::Cancels;
 
 fn driver(engine: &Arc<Engine<ByHand>>) -> Driver<ByHand> {
     driver_with_bell(engine).0
@@ -126,7 +125,7 @@ fn whoever_waits_is_served_when_everybody_is_to_help() {
         assert!(!has_ended(), "nobody has told");
         engine.set_single(false);
         assert!(has_ended());
-        first.gone = true;
+        first.stage = Stage::Gone;
     }
 }
 
@@ -225,13 +224,8 @@ fn a_future_that_has_panicked_is_gone_and_says_where_it_was_submitted() {
         panic!("on purpose");
     };
     let cell: Arc<dyn Runnable> = Cell::new(future, here);
-    let mut origin = None;
-    let polled = cell.run(&Cancels::default(), &mut |panic| {
-        origin = panic.submitted_at();
-        End::Panicked
-    });
-    assert_eq!(polled, Some(End::Panicked));
-    assert_eq!((Arc::strong_count(&owned), origin), (1, Some(here)));
+    let panic = cell.run(&Default::default()).and_then(Result::err).expect("it has no handle");
+    assert_eq!((Arc::strong_count(&owned), panic.submitted_at()), (1, Some(here)));
 }
 
 #[test]

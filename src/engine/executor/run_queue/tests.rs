@@ -1,13 +1,13 @@
 use std::future::{Pending, pending};
 use std::panic::Location;
+use std::sync::Weak;
 use std::task::Waker;
 
 use super::*;
 use crate::engine::executor::cell::{Cell, FreeList};
 use crate::engine::executor::{DriverThreads, Executor};
 use crate::engine::scheduler::accounting::End;
-use crate::engine::tests::stubs::Bell;
-use crate::on_cancel::Cancels;
+use crate::engine::tests::stubs::{Bell, run};
 
 /// A future that waits for ever.
 type Waits = Pending<()>;
@@ -34,9 +34,7 @@ impl Trial {
         let owner = |driver| Owner::of(&executor, driver);
         let owners = (0..3).map(owner).collect();
         let trial = Trial { executor, owners, bells: (0..3).map(|_| Arc::default()).collect() };
-        for (driver, bell) in trial.bells.iter().enumerate() {
-            assert!(!trial.executor.rise(driver, Some(Waker::from(Arc::clone(bell)))));
-        }
+        (0..3).for_each(|driver| trial.executor.rise(driver));
         trial
     }
 
@@ -47,13 +45,18 @@ impl Trial {
     /// Lets these drivers sleep.
     #[track_caller]
     fn sleep<const COUNT: usize>(&self, drivers: [usize; COUNT]) {
-        drivers.into_iter().for_each(|driver| assert!(self.executor.sleep(driver)));
+        drivers.into_iter().for_each(|driver| assert!(self.goes_to_sleep(driver)));
+    }
+
+    fn goes_to_sleep(&self, driver: usize) -> bool {
+        self.executor.sleep(driver, &Waker::from(Arc::clone(&self.bells[driver])))
     }
 
     /// Whether a driver may sleep. It is up again after that.
     fn sleeps(&self, driver: usize) -> bool {
-        let sleeps = self.executor.sleep(driver);
-        assert!(!self.executor.rise(driver, None));
+        let sleeps = self.goes_to_sleep(driver);
+        self.executor.rise(driver);
+        assert!(!self.executor.is_notified(driver));
         sleeps
     }
 
@@ -63,22 +66,20 @@ impl Trial {
         self.executor.add(&self.owners[driver], &mut cells);
     }
 
-    /// Takes what a driver takes next, as one that was not notified.
+    /// Takes what a driver takes next.
     fn next(&self, driver: usize) -> Option<Arc<dyn Runnable>> {
-        self.executor.next(driver, false, &mut false)
+        self.executor.next(driver, false)
     }
 
     /// A notified driver looks for something ready.
     fn look(&self, driver: usize) -> Option<Arc<dyn Runnable>> {
-        let mut notified = self.executor.rise(driver, None);
-        assert!(notified);
-        self.executor.next(driver, false, &mut notified)
+        self.executor.rise(driver);
+        self.next(driver)
     }
 
     /// Polls everything that is ready for a driver.
     fn poll_all(&self, driver: usize) -> usize {
-        let poll = |cell: Arc<dyn Runnable>| cell.run(&Cancels::default(), &mut |_| End::Panicked);
-        let polled = std::iter::from_fn(|| self.next(driver)).map(poll);
+        let polled = std::iter::from_fn(|| self.next(driver)).map(run);
         polled.inspect(|polled| assert_eq!(*polled, None)).count()
     }
 
@@ -104,7 +105,8 @@ fn a_driver_sleeps_unless_something_is_ready() {
         assert!(!trial.executor.others_sleep() && trial.next(0).is_some());
         trial.sleep([1]);
         assert!(trial.executor.others_sleep());
-        assert!(!trial.executor.rise(1, None) && !trial.executor.others_sleep());
+        trial.executor.rise(1);
+        assert!(!trial.executor.others_sleep());
     }
 }
 
@@ -132,7 +134,7 @@ fn a_notified_driver_that_leaves_has_another_look() {
     trial.sleep([1, 2]);
     trial.add(0, 2);
     assert_eq!(trial.rung(), [0, 1, 0]);
-    drop(trial.executor.leave(1));
+    trial.executor.leave(1);
     assert_eq!(trial.rung(), [0, 1, 1]);
 }
 
@@ -155,7 +157,7 @@ fn drivers_apart_are_woken_for_their_own_first() {
 fn a_driver_apart_takes_from_the_others() {
     let trial = Trial::new(DriverThreads::Own);
     let next = |driver, own_last| {
-        let cell = trial.executor.next(driver, own_last, &mut false)?;
+        let cell = trial.executor.next(driver, own_last)?;
         cell.header().owner().map(|owner| owner.run_queue)
     };
     (0..3).for_each(|driver| trial.add(driver, 3));
@@ -265,7 +267,7 @@ fn a_cell_that_is_over_is_not_woken() {
     let trial = Trial::new(DriverThreads::Shared);
     trial.add(0, 1);
     let cell = trial.next(0).expect("it is ready");
-    assert_eq!(Arc::clone(&cell).run(&Cancels::default(), &mut |_| End::Panicked), None);
+    assert_eq!(run(Arc::clone(&cell)), None);
     assert_eq!(cell.abandon(), End::Cancelled);
     cell.header().wake();
     assert!(!trial.run_queue(0).has_ready());
@@ -315,7 +317,7 @@ fn a_cell_that_leaves_is_kept_until_its_driver_sleeps_or_goes() {
         assert!(left.iter().all(|cell| cell.strong_count() == 1));
         match gone {
             false => trial.sleep([0]),
-            true => drop(trial.executor.leave(0)),
+            true => trial.executor.leave(0),
         }
         let kept = left.iter().filter(|cell| cell.strong_count() > 0).count();
         assert_eq!(kept, 0);
@@ -331,4 +333,38 @@ fn a_waker_may_be_kept_or_used_up() {
     assert_eq!(trial.poll_all(0), 1);
     trial.executor.wake_all();
     assert_eq!(trial.poll_all(0), 1);
+}
+
+fn kept(deferred_frees: &DeferredFrees, count: usize) -> Vec<Weak<dyn Runnable>> {
+    let keep = |_| {
+        let cell: Arc<dyn Runnable> = waits();
+        let weak = Arc::downgrade(&cell);
+        deferred_frees.keep(std::iter::once(cell));
+        weak
+    };
+    (0..count).map(keep).collect()
+}
+
+fn left(cells: &[Weak<dyn Runnable>]) -> usize {
+    cells.iter().filter(|cell| cell.strong_count() > 0).count()
+}
+
+#[test]
+fn a_submitter_frees_what_is_worth_it() {
+    let deferred_frees = DeferredFrees::default();
+    let few = kept(&deferred_frees, SOME_FREES - 1);
+    deferred_frees.free_some();
+    assert_eq!(left(&few), SOME_FREES - 1);
+    let more = kept(&deferred_frees, 1);
+    deferred_frees.free_some();
+    assert_eq!(left(&few) + left(&more), 0);
+}
+
+#[test]
+fn not_more_than_so_many_are_kept() {
+    let deferred_frees = DeferredFrees::default();
+    let cells = kept(&deferred_frees, MOST_FREES + 10);
+    assert_eq!(left(&cells), 9);
+    deferred_frees.free();
+    assert_eq!(left(&cells), 0);
 }
