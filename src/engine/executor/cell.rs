@@ -158,14 +158,12 @@ impl<F: Future> Body<F> {
     /// thread that drops the future before.
     fn end(&mut self, outcome: Result<F::Output, TaskPanic>) -> Result<End, TaskPanic> {
         let Some(task_state) = self.task_state.take() else {
-            let ended = outcome.and_then(|value| {
-                self.catch(|mut future| {
-                    future.set(None);
-                    drop(value);
-                })
-            });
-            contain(|| self.pinned().set(None));
-            return ended.map(|()| End::Completed);
+            let value = outcome.inspect_err(|_| contain(|| self.pinned().set(None)))?;
+            self.catch(|mut future| {
+                future.set(None);
+                drop(value);
+            })?;
+            return Ok(End::Completed);
         };
         // What it owns is gone before the outcome shows.
         let dropped = self.catch(|mut future| future.set(None));

@@ -276,9 +276,4 @@ impl<J> Scheduler<J> {
         }
         None
     }
-
-    /// Whether each worker must come to the lock before each task.
-    pub(crate) fn needs_attention(&self) -> bool {
-        self.waiters_are_eager() || self.is_over_capacity()
-    }
 }

@@ -217,6 +217,11 @@ impl<J> Scheduler<J> {
         }
     }
 
+    /// Whether each worker must come to the lock before each task.
+    pub(crate) fn needs_attention(&self) -> bool {
+        self.waiters_are_eager() || self.is_over_capacity()
+    }
+
     /// Whether workers must come to the lock after each task: the first waiter relies on being woken
     /// for each place.
     pub(crate) fn waiters_are_eager(&self) -> bool {
