@@ -155,11 +155,10 @@ impl DeferredFrees {
 
     /// Frees what is there.
     pub(crate) fn free(&self) {
-        let mut cells = lock(&self.cells);
-        self.count.store(0, Ordering::Relaxed);
-        let freed = std::mem::take(&mut *cells);
+        // A driver that had to make room would meet submitters in the allocator after all.
+        let room = Vec::with_capacity(self.count.swap(0, Ordering::Relaxed));
+        let freed = std::mem::replace(&mut *lock(&self.cells), room);
         // Without the lock, at which a driver may wait.
-        drop(cells);
         drop(freed);
     }
 }
