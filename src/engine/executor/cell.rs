@@ -243,8 +243,8 @@ impl<F: Future + Send + 'static> Runnable for Cell<F> {
     fn put_away(mut self: Arc<Self>) -> Option<Arc<dyn Runnable>> {
         // Others may have it still: a waker that was kept, and the thread that has lost it with its driver and gives it up,
         // maybe later than now. Then it is not used again.
-        if Arc::get_mut(&mut self).is_some()
-            && let Some(free_list) = self.free_list.as_ref().and_then(Weak::upgrade)
+        if let Some(free_list) = self.free_list.as_ref().and_then(Weak::upgrade)
+            && Arc::get_mut(&mut self).is_some()
         {
             lock(&free_list).push(self);
             return None;
