@@ -9,7 +9,7 @@ use super::may_block::may_block;
 use super::runtime::MOST_TASKS;
 use crate::engine::{
     Cell, Driven as _, Drives, End, Engine, Executor, FreeList, NoStart, QueueEntry, QueuedTask,
-    Runnable, TaskState, Unpack, Watched, Work, WorkerKind,
+    Runnable, TaskState, Unpack, Work, WorkerKind,
 };
 use crate::error::{JoinError, TaskPanic};
 use crate::fn_pool::Job;
@@ -37,14 +37,14 @@ impl<T: Send + 'static, R: Send + 'static> Calls<T, R> {
     {
         let executor = host.executor();
         // A cell that is used again stays with its run queue.
-        let free_lists: Vec<Arc<FreeList<Watched<Fut>>>> =
+        let free_lists: Vec<Arc<FreeList<Fut>>> =
             executor.run_queues().iter().map(|_| Arc::default()).collect();
         let make: Make<T, R> = Box::new(move |run_queue, argument, task_state, origin| {
-            let mut call = Watched::new(function(argument), origin);
+            let cell = Cell::from_free_list(&free_lists[run_queue], function(argument), origin);
             if let Some(task_state) = task_state {
-                call.tell(task_state);
+                cell.tell(task_state);
             }
-            Cell::from_free_list(&free_lists[run_queue], call)
+            cell
         });
         Calls { make, host, executor }
     }

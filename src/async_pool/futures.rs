@@ -10,7 +10,7 @@ use super::may_block::may_block;
 use super::runtime::MOST_TASKS;
 use crate::engine::{
     Cell, Drives, End, Engine, Executor, NoStart, QueueEntry, QueuedTask, Runnable, TaskState,
-    Unpack, Watched, Work, WorkerKind,
+    Unpack, Work, WorkerKind,
 };
 use crate::error::{Refused, SubmitError};
 use crate::handle::JoinHandle;
@@ -34,7 +34,7 @@ pub(crate) trait SpawnedTask: QueuedTask + Send + Sync {
 }
 
 /// A future in its cell: what is packed in a task state.
-pub(crate) type Packed<F> = Arc<Cell<Watched<F>>>;
+pub(crate) type Packed<F> = Arc<Cell<F>>;
 
 /// A task state for a future.
 pub(crate) type Spawned<F> = TaskState<Futures, Packed<F>, <F as Future>::Output>;
@@ -66,16 +66,16 @@ where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
-    Cell::new(Watched::new(future, origin))
+    Cell::new(future, origin)
 }
 
 /// Takes a future that was never polled out of its cell.
-pub(crate) fn unpack<F>(cell: &Cell<Watched<F>>) -> F
+pub(crate) fn unpack<F>(cell: &Cell<F>) -> F
 where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
-    match cell.take().and_then(Watched::into_future) {
+    match cell.take() {
         Some(future) => future,
         None => unreachable!("it has not started"),
     }
@@ -96,7 +96,7 @@ impl Job {
         F: Future<Output = ()> + Send + 'static,
     {
         if let Job::Bare(cell) = self
-            && let Ok(cell) = (cell as Arc<dyn Any + Send + Sync>).downcast::<Cell<Watched<F>>>()
+            && let Ok(cell) = (cell as Arc<dyn Any + Send + Sync>).downcast::<Cell<F>>()
         {
             return unpack(&cell);
         }
@@ -126,7 +126,7 @@ where
 {
     fn begin(self: Arc<Self>, claimed: bool) -> Result<Arc<dyn Runnable>, End> {
         let cell = self.take_to_drive(claimed)?;
-        cell.change(|watched| watched.tell(self));
+        cell.tell(self);
         Ok(cell)
     }
 }

@@ -131,7 +131,7 @@ where
     pub(super) fn job(self: &Arc<Self>) -> Job {
         // Pullers are made by pullers, so no submitter frees the memory of those that have ended.
         self.engine.work().executor().deferred_frees.free_some();
-        Job::Bare(Cell::new(self.puller::<InThePool>()))
+        Job::Bare(Cell::new(self.puller::<InThePool>(), self.origin))
     }
 
     fn next(&self, puller: Id, context: &Context<'_>) -> Next<K::Number, S::Item> {

@@ -201,12 +201,6 @@ pub(crate) fn set_owner(owner: Owner) {
     with_frame(|frame| frame.owner = owner);
 }
 
-/// Whose functions are those of the task that the calling thread runs, if it has no handle.
-#[cfg(any(feature = "tokio", test))]
-pub(crate) fn owner() -> Owner {
-    with_frame(|frame| frame.owner)
-}
-
 /// Says whether polls are short.
 #[cfg(any(feature = "tokio", test))]
 pub(crate) fn set_short(short: bool) {

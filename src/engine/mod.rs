@@ -60,9 +60,8 @@ pub(crate) use self::waits::{Suspension, Waits};
 #[cfg(feature = "tokio")]
 pub(crate) use self::{
     context::{polls_are_short, replace_waits},
-    executor::cell::{Cell, FreeList, Runnable, TaskFuture},
+    executor::cell::{Cell, FreeList, Runnable},
     executor::driver::{Driver, Drives, Turn},
-    executor::watched::Watched,
     executor::{DriverThreads, Executor},
     task::handle::Driven,
 };

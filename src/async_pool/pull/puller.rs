@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::marker::PhantomData;
-use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,7 +13,7 @@ use pin_project_lite::pin_project;
 use super::super::runtime::goes_on;
 use super::super::source::PollItems;
 use super::{Next, Pull, Sink, panicked};
-use crate::engine::{End, Patience, TaskFuture, contain};
+use crate::engine::{Patience, contain};
 use crate::error::JoinError;
 
 /// Whose place a puller has.
@@ -135,19 +135,19 @@ where
     K: Sink,
     P: Place,
 {
-    type Output = End;
+    type Output = ();
 
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<End> {
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         let id = std::ptr::from_ref(self.as_ref().get_ref()).addr();
         let mut this = self.project();
-        let Some(pull) = &*this.pull else { return Poll::Ready(End::Counted) };
+        let Some(pull) = &*this.pull else { return Poll::Ready(()) };
         if let StageNow::New = this.stage.as_mut().project() {
             pull.settle();
             this.stage.set(Stage::Empty);
         }
         for done in 1.. {
             if pull.stop.load(Ordering::Relaxed) {
-                return Poll::Ready(End::Completed);
+                return Poll::Ready(());
             }
             if let StageNow::Item { number, future } = this.stage.as_mut().project() {
                 let result = match catch_unwind(AssertUnwindSafe(|| future.poll(context))) {
@@ -165,7 +165,7 @@ where
                 if P::IN_THE_POOL && pull.is_in_the_way() {
                     // It comes again when its turn has come; a closed pool has none for it.
                     drop(pull.engine.submit(pull.job(), Patience::Until(None)));
-                    return Poll::Ready(End::Completed);
+                    return Poll::Ready(());
                 }
             }
             let (number, item) = match pull.next(id, context) {
@@ -173,7 +173,7 @@ where
                 Next::Wait => return Poll::Pending,
                 Next::Over => {
                     pull.ramp_up.shrink();
-                    return Poll::Ready(End::Completed);
+                    return Poll::Ready(());
                 }
             };
             // The future goes to its place in there: it may be large, and is moved once less.
@@ -189,22 +189,4 @@ where
         context.waker().wake_by_ref();
         Poll::Pending
     }
-}
-
-impl<S, F, Fut, K> TaskFuture for Puller<S, F, Fut, K, InThePool>
-where
-    S: PollItems,
-    F: Fn(S::Item) -> Fut + Send + Sync + 'static,
-    Fut: Future<Output = K::Result> + Send + 'static,
-    K: Sink,
-{
-    fn origin(&self) -> Option<&'static Location<'static>> {
-        self.pull.as_ref().map(|pull| pull.origin)
-    }
-
-    fn end_by_drop(&self) -> End {
-        End::Cancelled
-    }
-
-    const STARTS_OTHERS: bool = true;
 }

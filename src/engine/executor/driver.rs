@@ -1,21 +1,24 @@
 //! The driver: takes tasks from the queue and polls their futures until they end.
 //!
 //! It knows nothing of the runtime that runs it: that calls [`Driver::turn`], and calls it again when
-//! the driver is woken.
+//! the driver is woken. To the scheduler it is a worker, which is started, called, goes idle and leaves like a thread. But
+//! it takes as many tasks as may run, and goes idle with regard to the queue only: the futures that it drives wake it by
+//! themselves.
 
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use crate::engine::context::{enter, set_epoch, set_owner, set_short};
-use crate::engine::executor::cell::{Polled, Runnable};
-use crate::engine::executor::watchdog::{self, PollStats};
-use crate::engine::executor::{Executor, Owner};
+use crate::engine::executor::cell::Runnable;
+use crate::engine::executor::{Executor, Owner, PollStats, watchdog};
 use crate::engine::scheduler::accounting::{Counts, End};
-use crate::engine::scheduler::core::Phase;
+use crate::engine::scheduler::core::{Actions, Phase, Scheduler};
+use crate::engine::scheduler::worker_table::WorkerState;
 use crate::engine::sync::atomic::{AtomicBool, Ordering};
 use crate::engine::sync::now;
 use crate::engine::{Engine, Work};
+use crate::error::TaskPanic;
 use crate::on_cancel::{self, Epoch};
 
 /// After so many polls, which is a stride, a driver asks the queue for more tasks and tells which have ended.
@@ -50,28 +53,33 @@ pub(crate) enum Turn {
     Leave,
 }
 
+/// Where a driver is in its life.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// It has had no turn.
+    New,
+    Begun,
+    /// It was told to leave.
+    Gone,
+}
+
 /// See the module's first lines.
 pub(crate) struct Driver<W: Drives> {
     engine: Arc<Engine<W>>,
     owner: Arc<Owner>,
     me: usize,
-    /// What wakes it, until its first turn, in which it tells that.
-    waker: Option<Waker>,
+    waker: Waker,
+    stage: Stage,
     /// The thread that started it relies on it, or it was dropped before that.
     settled: Arc<AtomicBool>,
     jobs: Vec<W::Job>,
     fresh: Vec<Arc<dyn Runnable>>,
     /// Cells that have ended and still stand in their run queues.
     ended: Vec<Arc<dyn Runnable>>,
-    gone: bool,
     /// How long a turn takes.
     time: Duration,
     /// How many polls in a row were short.
     short: u64,
-    /// It was woken to look for something ready, and has not done so.
-    notified: bool,
-    /// It takes the next future from another run queue, if one is ready there.
-    helps: bool,
 }
 
 impl<W: Drives> Driver<W> {
@@ -87,16 +95,14 @@ impl<W: Drives> Driver<W> {
             engine: Arc::clone(engine),
             owner: Owner::of(engine.work.executor(), me),
             me,
-            waker: Some(waker),
+            waker,
+            stage: Stage::New,
             settled: Arc::clone(&settled),
             jobs: Vec::new(),
             fresh: Vec::new(),
             ended: Vec::new(),
-            gone: false,
             time: TURN,
             short: 0,
-            notified: false,
-            helps: false,
         };
         (driver, move || !settled.swap(true, Ordering::AcqRel))
     }
@@ -115,7 +121,8 @@ impl<W: Drives> Driver<W> {
         // The runtime may turn the driver inside of a task.
         let _inside = enter(Arc::clone(&engine) as _, false);
         set_short(self.poll_stats().is_short());
-        self.rise();
+        self.stage = Stage::Begun;
+        self.executor().rise(self.me);
         if self.executor().is_spare(self.me)
             && let Some(turn) = self.rest()
         {
@@ -124,7 +131,9 @@ impl<W: Drives> Driver<W> {
         let (since, before) = (now(), self.poll_stats().polls());
         self.refill(true);
         loop {
-            let Some(cell) = self.next() else {
+            // What is ready on its own run queue comes first, except once in a stride: that may never be empty.
+            let own_last = (self.poll_stats().polls() - before).is_multiple_of(STRIDE);
+            let Some(cell) = self.owner.executor.next(self.me, own_last) else {
                 match self.rest() {
                     Some(turn) => return turn,
                     None => continue,
@@ -153,23 +162,11 @@ impl<W: Drives> Driver<W> {
         set_short(short);
         if strode || is_over {
             self.refill(true);
-            self.helps = true;
         }
         if is_over {
             self.note_turn(polls, short);
         }
         is_over
-    }
-
-    /// The driver is up.
-    fn rise(&mut self) {
-        self.notified = self.executor().rise(self.me, self.waker.clone());
-    }
-
-    /// What is ready on its own run queue comes first, except once in a stride: that may never be empty.
-    fn next(&mut self) -> Option<Arc<dyn Runnable>> {
-        let own_last = std::mem::take(&mut self.helps);
-        self.owner.executor.next(self.me, own_last, &mut self.notified)
     }
 
     /// A turn of so many polls has taken its time.
@@ -183,35 +180,34 @@ impl<W: Drives> Driver<W> {
     /// Nothing is ready: takes new tasks, or sleeps, or leaves. None if there is something to do.
     fn rest(&mut self) -> Option<Turn> {
         let turn = self.refill(false)?;
-        let rests = if turn == Turn::Leave { self.leave() } else { self.executor().sleep(self.me) };
+        let rests = match turn {
+            Turn::Leave => self.leave(),
+            _ => self.executor().sleep(self.me, &self.waker),
+        };
         if rests {
             return Some(turn);
         }
         // Something has come meanwhile, so it is not idle.
-        self.rise();
+        self.executor().rise(self.me);
         self.refill(true);
         None
     }
 
     fn poll(&mut self, cell: Arc<dyn Runnable>) {
         let engine = &self.engine;
-        let polled = Arc::clone(&cell)
-            .run(&engine.cancels, &mut |panic| engine.hooks().tell_panic(panic.on(engine.name())));
-        match polled {
-            Polled::Waits => {}
-            Polled::Again => cell.header().push_ready(),
-            Polled::Ended(end) => {
-                self.note(end);
-                self.ended.push(cell);
-            }
-        }
+        let Some(end) = Arc::clone(&cell).run(&engine.cancels) else { return };
+        let tell = |panic: TaskPanic| engine.hooks().tell_panic(panic.on(engine.name()));
+        self.note(end.unwrap_or_else(tell));
+        self.ended.push(cell);
     }
 
     /// Counts a task as ended.
     fn note(&self, end: End) {
-        self.engine.count_driven(end);
         if end == End::Completed {
+            self.engine.fast_path.end_driven();
             self.serve_if_stuck();
+        } else if let Some(end) = end.uncounted() {
+            self.engine.count(end, Counts::Ticket);
         }
     }
 
@@ -231,12 +227,10 @@ impl<W: Drives> Driver<W> {
         if !self.ended.is_empty() {
             self.owner.executor.remove(&mut self.ended);
         }
-        let (me, waker, room) = (self.me, self.waker.take(), (TASKS_PER_REFILL, &mut self.jobs));
+        let (me, jobs) = (self.me, &mut self.jobs);
         let (turn, epoch) = self.engine.decide(|scheduler, actions| {
-            if waker.is_some() {
-                scheduler.worker_table.worker(me).waker = waker;
-            }
-            (scheduler.refill(me, is_ready, room, actions), self.engine.cancels.epoch())
+            scheduler.worker_table.worker(me).waker.get_or_insert_with(|| self.waker.clone());
+            (scheduler.refill(me, is_ready, jobs, actions), self.engine.cancels.epoch())
         });
         self.begin_all(epoch);
         turn
@@ -268,15 +262,14 @@ impl<W: Drives> Driver<W> {
             self.engine.hooks().tell_stop(&self.engine.thread_name(self.me), self.me);
         }
         // First: when its place is vacant, the next driver there rises.
-        let waker = self.executor().leave(self.me);
-        self.gone = self.engine.leave(self.me);
-        if !self.gone {
-            self.executor().rise(self.me, waker);
-            if has_thread {
-                self.engine.hooks().tell_start(&self.engine.thread_name(self.me), self.me);
-            }
+        self.executor().leave(self.me);
+        let gone = self.engine.leave(self.me);
+        if gone {
+            self.stage = Stage::Gone;
+        } else if has_thread {
+            self.engine.hooks().tell_start(&self.engine.thread_name(self.me), self.me);
         }
-        self.gone
+        gone
     }
 
     /// Whatever ran the driver is no more: so are its tasks.
@@ -308,24 +301,94 @@ impl<W: Drives> Engine<W> {
     pub(crate) fn is_wanted(&self) -> bool {
         self.fast_path.hurry() || self.fast_path.tally().queued(self.fast_path.published()) > 0
     }
-
-    /// Counts a task that a driver had as ended.
-    pub(crate) fn count_driven(self: &Arc<Self>, end: End) {
-        match end {
-            End::Completed => self.fast_path.end_driven(),
-            End::Panicked | End::Tombstone | End::Cancelled => self.count(end, Counts::Ticket),
-            // These have been counted.
-            End::Counted | End::CountedPanic => {}
-        }
-    }
 }
 
 impl<W: Drives> Drop for Driver<W> {
     fn drop(&mut self) {
-        let has_turned = self.waker.is_none();
-        if !self.gone && (has_turned || self.settled.swap(true, Ordering::AcqRel)) {
+        let is_lost = match self.stage {
+            // AcqRel: with the thread that starts it. The later one knows of the other.
+            Stage::New => self.settled.swap(true, Ordering::AcqRel),
+            Stage::Begun => true,
+            Stage::Gone => false,
+        };
+        if is_lost {
             self.lose();
         }
+    }
+}
+
+impl<J> Scheduler<J> {
+    /// A driver takes tasks. If there are none and nothing is ready for it either, what it is to do then. It
+    /// counts as idle only when it has nothing to poll: while it polls, it may be stuck with one, so others are called for
+    /// new tasks.
+    pub(crate) fn refill(
+        &mut self,
+        me: usize,
+        is_ready: bool,
+        jobs: &mut Vec<J>,
+        actions: &mut Actions,
+    ) -> Option<Turn> {
+        self.come_to_lock(me);
+        self.serve_waiters(actions);
+        self.queue.pop_some(TASKS_PER_REFILL.min(self.free_places()), jobs);
+        self.queue.fast_path.begin_driven(jobs.len());
+        while jobs.len() < TASKS_PER_REFILL
+            && let Some(job) = self.take_awaited(actions)
+        {
+            jobs.push(job);
+        }
+        if is_ready || !jobs.is_empty() {
+            self.worker_table.set(me, WorkerState::Engaged);
+        }
+        if !jobs.is_empty() {
+            self.call_for_help(actions);
+            self.start_all(actions);
+            return None;
+        }
+        if is_ready {
+            return None;
+        }
+        if self.needs_no_driver() {
+            self.worker_table.set(me, WorkerState::Leaving);
+            self.call_last_to_go(actions);
+            return Some(Turn::Leave);
+        }
+        self.worker_table.push_idle(me);
+        Some(Turn::Sleep)
+    }
+
+    /// Another driver may have to help with what one begins, so all of them are there from then on.
+    fn start_all(&mut self, actions: &mut Actions) {
+        while self.can_start() {
+            actions.start.push(self.worker_table.add(WorkerState::Starting));
+        }
+    }
+
+    /// Whether a driver may go. It stays while tasks run, of whichever driver, because it may have to
+    /// help with them. Only the accounting can tell: whether its own run queue is empty may change with every
+    /// poll by another driver.
+    fn needs_no_driver(&self) -> bool {
+        self.is_closed()
+            && self.queue.queued() == 0
+            && self.queue.fast_path.driven() == 0
+            && self.accounting.out_of_turn() == 0
+            && self.may_go(0)
+    }
+
+    fn come_to_lock(&mut self, me: usize) {
+        if self.worker_table.worker_state(me) == WorkerState::Idle {
+            self.worker_table.remove_idle(me);
+        } else {
+            self.worker_table.set(me, WorkerState::Asking);
+        }
+    }
+
+    /// A driver is gone without having been told to leave: whatever ran it is no more, or will be soon.
+    pub(crate) fn lose(&mut self, me: usize, actions: &mut Actions) {
+        self.come_to_lock(me);
+        self.worker_table.remove(me);
+        // It may have had the last of the tasks that the others stay for.
+        self.call_last_to_go(actions);
     }
 }
 

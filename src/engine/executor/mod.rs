@@ -4,21 +4,18 @@
 //! they help each other.
 
 pub(crate) mod cell;
-mod deferred_frees;
-pub(crate) mod drive;
 pub(crate) mod driver;
 pub(crate) mod run_queue;
 pub(crate) mod watchdog;
-#[cfg(feature = "tokio")]
-pub(crate) mod watched;
 
+use std::mem::replace;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::task::Waker;
+use std::time::Duration;
 
 use self::cell::Runnable;
-use self::deferred_frees::DeferredFrees;
-use self::run_queue::RunQueue;
-use self::watchdog::PollStats;
+use self::run_queue::{DeferredFrees, RunQueue};
 use crate::engine::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::engine::sync::{Mutex, Padded, lock};
 
@@ -49,30 +46,43 @@ impl Owner {
 }
 
 /// What a driver is doing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Default)]
 enum DriverState {
     /// There is none.
     #[default]
     Gone,
     /// It is in its turn, or will be.
     Up,
-    /// It was woken, and has not looked for something ready since.
-    Notified,
-    /// It is woken when something is ready.
-    Asleep,
+    /// It is woken by this when something is ready.
+    Asleep(Waker),
 }
 
-/// What each driver is doing, and how it is woken.
-type Drivers = Vec<(DriverState, Option<Waker>)>;
+/// No driver was woken to look.
+const NONE: usize = usize::MAX;
+
+/// Polls that take less than this, in the mean, are short: a few times what a wake and its locks cost.
+const SHORT_NANOS: u32 = 4_000;
+/// A turn whose polls took longer than so many times the mean is taken for one whose polls took so long: the
+/// thread may have been kept from its core.
+const MOST_AT_ONCE: u64 = 8;
+
+/// What a driver tells of its work, on which the poll policy depends.
+#[derive(Debug, Default)]
+pub(crate) struct PollStats {
+    polls: AtomicU64,
+    /// How long a poll takes with all that belongs to it, in the mean; zero if that is unknown.
+    nanos: AtomicU32,
+}
 
 /// See the module's first lines.
 pub(crate) struct Executor {
     threads: DriverThreads,
     /// One, or one for each driver.
     run_queues: Vec<RunQueue>,
-    drivers: Padded<Mutex<Drivers>>,
-    /// How many drivers sleep, and how many are notified: written under the lock of the drivers.
+    drivers: Padded<Mutex<Vec<DriverState>>>,
+    /// How many drivers sleep: written under the lock of the drivers.
     asleep: AtomicUsize,
+    /// The driver that was woken last to look for something ready, until it has looked: written under that lock.
     notified: AtomicUsize,
     /// One driver polls what is ready in a run queue. Otherwise each driver polls whatever is ready.
     single: AtomicBool,
@@ -91,9 +101,9 @@ impl Executor {
         Arc::new(Executor {
             threads,
             run_queues: (0..run_queues).map(|_| RunQueue::default()).collect(),
-            drivers: Padded(Mutex::new(vec![Default::default(); drivers])),
+            drivers: Padded(Mutex::new((0..drivers).map(|_| DriverState::Gone).collect())),
             asleep: AtomicUsize::new(0),
-            notified: AtomicUsize::new(0),
+            notified: AtomicUsize::new(NONE),
             single: AtomicBool::new(false),
             poll_stats: (0..drivers).map(|_| Padded::default()).collect(),
             deferred_frees: Padded::default(),
@@ -175,7 +185,7 @@ impl Executor {
         if self.is_single() {
             self.run_queues[number].up() > 0
         } else {
-            self.notified.load(Ordering::Relaxed) > 0
+            self.notified.load(Ordering::Relaxed) != NONE
         }
     }
 
@@ -194,70 +204,76 @@ impl Executor {
         if self.is_attended(number) {
             return;
         }
-        let is_own = |driver: &usize| self.run_queue_of(*driver) == number;
-        let asleep = |drivers: &Drivers, may: &dyn Fn(&usize) -> bool| {
-            let asleep = |driver: &usize| drivers[*driver].0 == DriverState::Asleep;
-            (0..drivers.len()).filter(asleep).find(may)
-        };
-        let helper = || asleep(&drivers, &|_| !self.is_single());
-        let Some(driver) = asleep(&drivers, &is_own).or_else(helper) else { return };
-        self.set_state(&mut drivers, driver, DriverState::Notified);
-        let waker = drivers[driver].1.clone();
+        let asleep = |driver: &usize| matches!(drivers[*driver], DriverState::Asleep(_));
+        let mut asleep = (0..drivers.len()).filter(asleep).peekable();
+        let helper = asleep.peek().copied().filter(|_| !self.is_single());
+        let own = asleep.find(|driver| self.run_queue_of(*driver) == number);
+        let Some(driver) = own.or(helper) else { return };
+        let was = self.set_state(&mut drivers, driver, DriverState::Up);
+        self.notified.store(driver, Ordering::Relaxed);
         drop(drivers);
-        waker.into_iter().for_each(Waker::wake);
+        if let DriverState::Asleep(waker) = was {
+            waker.wake();
+        }
     }
 
     /// Says what a driver is doing. Returns what it did before.
-    fn set_state(&self, drivers: &mut Drivers, driver: usize, to: DriverState) -> DriverState {
-        let from = std::mem::replace(&mut drivers[driver].0, to);
-        let count =
-            |count: &AtomicUsize, counts: fn(DriverState) -> bool| match (counts(from), counts(to))
-            {
-                (false, true) => {
-                    count.fetch_add(1, Ordering::Relaxed);
-                }
-                (true, false) => {
-                    count.fetch_sub(1, Ordering::Relaxed);
-                }
-                _ => {}
-            };
-        let is_up = |state| matches!(state, DriverState::Up | DriverState::Notified);
-        count(&self.own(driver).up, is_up);
-        count(&self.asleep, |state| state == DriverState::Asleep);
-        count(&self.notified, |state| state == DriverState::Notified);
-        from
+    fn set_state(
+        &self,
+        drivers: &mut [DriverState],
+        driver: usize,
+        state: DriverState,
+    ) -> DriverState {
+        let was = replace(&mut drivers[driver], state);
+        let change = |count: &AtomicUsize, counts: fn(&DriverState) -> bool| match (
+            counts(&was),
+            counts(&drivers[driver]),
+        ) {
+            (false, true) => _ = count.fetch_add(1, Ordering::Relaxed),
+            (true, false) => _ = count.fetch_sub(1, Ordering::Relaxed),
+            _ => {}
+        };
+        change(&self.own(driver).up, |state| matches!(state, DriverState::Up));
+        change(&self.asleep, |state| matches!(state, DriverState::Asleep(_)));
+        was
     }
 
-    /// A driver is up. Whether it was woken to look for something ready: it stays Notified until it has looked. In its
-    /// first turn it tells what it is woken by.
-    pub(crate) fn rise(&self, driver: usize, waker: Option<Waker>) -> bool {
+    /// A driver is up. If it was notified, it is until it has looked.
+    pub(crate) fn rise(&self, driver: usize) {
+        let was = self.set_state(&mut lock(&self.drivers), driver, DriverState::Up);
+        drop(was);
+    }
+
+    /// A driver that has looked for something ready, or need not, says what it does now. True if it was notified.
+    fn settle(&self, driver: usize, state: DriverState) -> bool {
         let mut drivers = lock(&self.drivers);
-        if waker.is_some() {
-            drivers[driver].1 = waker;
+        let was = self.set_state(&mut drivers, driver, state);
+        let notified = self.is_notified(driver);
+        if notified {
+            self.notified.store(NONE, Ordering::Relaxed);
         }
-        let notified = drivers[driver].0 == DriverState::Notified;
-        if !notified {
-            self.set_state(&mut drivers, driver, DriverState::Up);
-        }
+        drop(drivers);
+        drop(was);
         notified
     }
 
-    /// A driver leaves, and takes its waker along. If it was notified, another one is in its place.
-    pub(crate) fn leave(&self, driver: usize) -> Option<Waker> {
-        let mut drivers = lock(&self.drivers);
-        let was = self.set_state(&mut drivers, driver, DriverState::Gone);
-        let waker = drivers[driver].1.take();
-        drop(drivers);
-        if was == DriverState::Notified {
+    /// Whether this driver was woken to look for something ready, and has not done so. For that driver, or under the lock.
+    #[inline]
+    fn is_notified(&self, driver: usize) -> bool {
+        self.notified.load(Ordering::Relaxed) == driver
+    }
+
+    /// A driver leaves. If it was notified, another one is in its place.
+    pub(crate) fn leave(&self, driver: usize) {
+        if self.settle(driver, DriverState::Gone) {
             self.call(self.run_queue_of(driver));
         }
         self.deferred_frees.free();
-        waker
     }
 
     /// A driver was lost, and with it the futures of its run queue.
     pub(crate) fn lose(&self, driver: usize) -> Vec<Arc<dyn Runnable>> {
-        drop(self.leave(driver));
+        self.leave(driver);
         self.own(driver).take_all()
     }
 
@@ -270,29 +286,21 @@ impl Executor {
         self.deferred_frees.keep(ended.drain(..).filter_map(Runnable::put_away));
     }
 
-    /// Takes a ready cell for this driver, off its own run queue first or last. `notified` says that the driver was woken
-    /// to look for one: if it has found one, another driver is notified in its place, because there may be more, and what
-    /// this one polls may take long.
+    /// Takes a ready cell for this driver, off its own run queue first or last. If it was notified and has found one, another
+    /// driver is notified in its place, because there may be more, and what this one polls may take long.
     #[inline]
-    pub(crate) fn next(
-        &self,
-        driver: usize,
-        own_last: bool,
-        notified: &mut bool,
-    ) -> Option<Arc<dyn Runnable>> {
+    pub(crate) fn next(&self, driver: usize, own_last: bool) -> Option<Arc<dyn Runnable>> {
         let next = self.within_reach(driver, own_last).find_map(RunQueue::next);
-        if std::mem::take(notified) {
-            self.set_state(&mut lock(&self.drivers), driver, DriverState::Up);
-            if next.is_some() {
-                self.call(self.run_queue_of(driver));
-            }
+        if self.is_notified(driver) && self.settle(driver, DriverState::Up) && next.is_some() {
+            self.call(self.run_queue_of(driver));
         }
         next
     }
 
-    /// A driver sleeps. False if something is ready that no other driver looks after: then it has to rise again.
-    pub(crate) fn sleep(&self, driver: usize) -> bool {
-        self.set_state(&mut lock(&self.drivers), driver, DriverState::Asleep);
+    /// A driver sleeps, until this wakes it. False if something is ready that no other driver looks after: then it has to
+    /// rise again.
+    pub(crate) fn sleep(&self, driver: usize, waker: &Waker) -> bool {
+        self.settle(driver, DriverState::Asleep(waker.clone()));
         // It is known to sleep: a thread that puts something into a run queue after this look finds it.
         let is_left = self.is_single() && self.own(driver).up() > 0;
         if !is_left && self.within_reach(driver, false).any(RunQueue::has_ready) {
@@ -306,5 +314,35 @@ impl Executor {
     pub(crate) fn wake_all(&self) {
         let cells: Vec<_> = self.run_queues.iter().flat_map(RunQueue::cells).collect();
         cells.iter().for_each(|cell| cell.header().wake());
+    }
+}
+
+impl PollStats {
+    /// Counts a poll, and returns how many there were. For its driver only, as `note`.
+    pub(crate) fn count(&self) -> u64 {
+        let polls = self.polls() + 1;
+        self.polls.store(polls, Ordering::Relaxed);
+        polls
+    }
+
+    pub(crate) fn polls(&self) -> u64 {
+        self.polls.load(Ordering::Relaxed)
+    }
+
+    /// Records that `polls` polls took `time`.
+    pub(crate) fn note(&self, polls: u64, time: Duration) {
+        let new =
+            (time.as_nanos() / u128::from(polls.max(1))).clamp(1, u128::from(u32::MAX)) as u64;
+        let mean = match u64::from(self.nanos.load(Ordering::Relaxed)) {
+            0 => new,
+            old => (3 * old + new.min(MOST_AT_ONCE * old)) / 4,
+        };
+        self.nanos.store(mean as u32, Ordering::Relaxed);
+    }
+
+    /// Whether polls are known to be short.
+    #[inline]
+    pub(crate) fn is_short(&self) -> bool {
+        (1..SHORT_NANOS).contains(&self.nanos.load(Ordering::Relaxed))
     }
 }

@@ -14,6 +14,11 @@ use crate::engine::sync::{Mutex, Padded, lock};
 /// The most cells for which an empty run queue keeps room: 24 bytes each.
 const KEPT_CELLS: usize = 1024;
 
+/// Fewer ended cells than this are not worth the lock: about as many as end in a stride.
+const SOME_FREES: usize = 32;
+/// The most ended cells that are kept while no thread submits: some 500 KiB of small futures.
+const MOST_FREES: usize = 4096;
+
 /// See the module's first lines.
 #[derive(Default)]
 pub(crate) struct RunQueue {
@@ -78,8 +83,7 @@ impl RunQueue {
         }
     }
 
-    /// Cells that have ended leave. The place of one may be another's, if its driver was lost meanwhile: the thread that
-    /// has lost it gives it up, so it is not used again.
+    /// Cells that have ended leave. The place of one may be another's, if its driver was lost meanwhile.
     pub(super) fn remove(&self, ended: &[Arc<dyn Runnable>]) {
         let mut state = lock(&self.state);
         for cell in ended {
@@ -91,8 +95,6 @@ impl RunQueue {
             {
                 *place = None;
                 state.vacant.push(index);
-            } else {
-                cell.header().set_lost();
             }
         }
         // An empty run queue need not be as long as it has been.
@@ -112,6 +114,52 @@ impl RunQueue {
 
     pub(super) fn cells(&self) -> Vec<Arc<dyn Runnable>> {
         lock(&self.state).cells.iter().flatten().cloned().collect()
+    }
+}
+
+/// What is left of ended futures: the memory of their cells, which submitters free.
+///
+/// A submitter gets memory, and a driver, on another core, would free it. Allocators have to lock for that, and then the two
+/// wait for each other in the middle of their work. So a driver leaves empty cells here, and the thread that submits the next
+/// futures frees them: where it got them from.
+#[derive(Default)]
+pub(crate) struct DeferredFrees {
+    cells: Mutex<Vec<Arc<dyn Runnable>>>,
+    /// How many there are. Only a hint.
+    count: AtomicUsize,
+}
+
+impl DeferredFrees {
+    /// Keeps cells whose futures are gone.
+    pub(super) fn keep(&self, gone: impl Iterator<Item = Arc<dyn Runnable>>) {
+        if cfg!(loom) {
+            return gone.for_each(drop);
+        }
+        let mut cells = lock(&self.cells);
+        cells.extend(gone);
+        self.count.store(cells.len(), Ordering::Relaxed);
+        let surplus = cells.len() > MOST_FREES;
+        drop(cells);
+        if surplus {
+            self.free();
+        }
+    }
+
+    /// Frees what is there, if that is worth the lock.
+    #[inline]
+    pub(crate) fn free_some(&self) {
+        if self.count.load(Ordering::Relaxed) >= SOME_FREES {
+            self.free();
+        }
+    }
+
+    /// Frees what is there.
+    pub(crate) fn free(&self) {
+        // A driver that had to make room would meet submitters in the allocator after all.
+        let room = Vec::with_capacity(self.count.swap(0, Ordering::Relaxed));
+        let freed = std::mem::replace(&mut *lock(&self.cells), room);
+        // Without the lock, at which a driver may wait.
+        drop(freed);
     }
 }
 

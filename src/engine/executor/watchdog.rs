@@ -4,7 +4,7 @@
 //! cache lines than they gain. The watchdog looks once a millisecond. While a driver is stuck in a poll, or polls are long,
 //! drivers help each other.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
@@ -15,8 +15,6 @@ use crate::engine::executor::driver::Drives;
 use crate::engine::scheduler::core::Actions;
 use crate::engine::{Engine, lock};
 
-/// Polls that take less than this, in the mean, are short: a few times what a wake and its locks cost.
-const SHORT_NANOS: u32 = 4_000;
 /// The time between two looks. Timers go by milliseconds, too.
 const EVERY: Duration = Duration::from_millis(1);
 /// The watchdog leaves after this many looks at which nothing was polled.
@@ -26,18 +24,6 @@ const IDLE_LOOKS: u32 = 50;
 const STUCK_LOOKS: u32 = 4;
 /// Drivers help each other for at least this many looks.
 const HELP_LOOKS: u32 = 10;
-
-/// A turn whose polls took longer than so many times the mean is taken for one whose polls took so long: the
-/// thread may have been kept from its core.
-const MOST_AT_ONCE: u64 = 8;
-
-/// What a driver tells of its work, on which the poll policy depends.
-#[derive(Debug, Default)]
-pub(crate) struct PollStats {
-    polls: AtomicU64,
-    /// How long a poll takes with all that belongs to it, in the mean; zero if that is unknown.
-    pub(super) nanos: AtomicU32,
-}
 
 /// See the module's first lines.
 #[derive(Debug)]
@@ -50,36 +36,6 @@ struct Watchdog {
     idle: u32,
     /// Drivers help each other for this many looks more.
     help: u32,
-}
-
-impl PollStats {
-    /// Counts a poll, and returns how many there were. For its driver only, as `note`.
-    pub(crate) fn count(&self) -> u64 {
-        let polls = self.polls() + 1;
-        self.polls.store(polls, Ordering::Relaxed);
-        polls
-    }
-
-    pub(crate) fn polls(&self) -> u64 {
-        self.polls.load(Ordering::Relaxed)
-    }
-
-    /// Records that `polls` polls took `time`.
-    pub(crate) fn note(&self, polls: u64, time: Duration) {
-        let new =
-            (time.as_nanos() / u128::from(polls.max(1))).clamp(1, u128::from(u32::MAX)) as u64;
-        let mean = match u64::from(self.nanos.load(Ordering::Relaxed)) {
-            0 => new,
-            old => (3 * old + new.min(MOST_AT_ONCE * old)) / 4,
-        };
-        self.nanos.store(mean as u32, Ordering::Relaxed);
-    }
-
-    /// Whether polls are known to be short.
-    #[inline]
-    pub(crate) fn is_short(&self) -> bool {
-        (1..SHORT_NANOS).contains(&self.nanos.load(Ordering::Relaxed))
-    }
 }
 
 impl Watchdog {

@@ -262,9 +262,4 @@ impl<J> Scheduler<J> {
         }
         None
     }
-
-    /// Whether each worker must come to the lock before each task.
-    pub(crate) fn needs_attention(&self) -> bool {
-        self.gate.first_is_eager() == Some(true) || self.is_over_capacity()
-    }
 }

@@ -58,7 +58,7 @@ impl<J> Gate<J> {
     }
 
     /// Whether the first waiter relies on being woken for each place. None if no submitter waits.
-    pub(super) fn first_is_eager(&self) -> Option<bool> {
+    fn first_is_eager(&self) -> Option<bool> {
         self.waiters.first().map(|(first, _)| first.is_eager())
     }
 }
@@ -204,6 +204,12 @@ impl<J> Scheduler<J> {
         if self.needs_attention() {
             self.queue.fast_path.seal();
         }
+    }
+
+    /// Whether each worker must come to the lock before each task: the first waiter relies on being woken for each place,
+    /// or more tasks run than may.
+    pub(crate) fn needs_attention(&self) -> bool {
+        self.gate.first_is_eager() == Some(true) || self.is_over_capacity()
     }
 
     /// How many more tasks may enter.

@@ -156,7 +156,7 @@ impl<W: Unpack<P, R>, P: Send + 'static, R: Send + 'static> TaskState<W, P, R> {
     }
 
     /// Calls what the task, which runs, wants to be called when it is cancelled.
-    pub(in crate::engine) fn make_calls(&self) {
+    fn make_calls(&self) {
         if !self.done.load(Ordering::Relaxed) {
             self.engine.cancels.call_for(Owner::task(std::ptr::from_ref(self)));
         }

@@ -1,9 +1,8 @@
-//! What the tests of drivers, run queues and the watchdog share: a future, an engine without a runtime, and a
+//! What the tests of drivers, run queues and the watchdog share: a cell, an engine without a runtime, and a
 //! waker that counts.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::panic::Location;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake};
@@ -12,38 +11,24 @@ use std::time::Duration;
 
 #[cfg(feature = "tokio")]
 use crate::engine::context::{enter, set_short};
-use crate::engine::executor::cell::{Runnable, TaskFuture};
+use crate::engine::executor::cell::{Cell, Runnable};
 use crate::engine::executor::driver::Drives;
 use crate::engine::executor::{DriverThreads, Executor};
-use crate::engine::scheduler::accounting::End;
-use crate::engine::{Engine, Hooks, Limits, NoStart, Settings, Work, WorkerKind};
+use crate::engine::{End, Engine, Hooks, Limits, NoStart, Settings, Work, WorkerKind};
+use crate::on_cancel::Cancels;
 
-/// A future that does in each poll what the script says.
-pub(crate) fn future<S>(script: S) -> impl TaskFuture
+/// A cell of a future that does in each poll what the script says.
+#[track_caller]
+pub(crate) fn cell<S>(script: S) -> Arc<Cell<impl Future<Output = ()> + Send + use<S>>>
 where
-    S: FnMut(&mut Context<'_>) -> Poll<End> + Send + Unpin,
+    S: FnMut(&mut Context<'_>) -> Poll<()> + Send + 'static,
 {
-    Scripted(script)
+    Cell::new(poll_fn(script), Location::caller())
 }
 
-struct Scripted<S>(S);
-
-impl<S: FnMut(&mut Context<'_>) -> Poll<End> + Unpin> Future for Scripted<S> {
-    type Output = End;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<End> {
-        (self.0)(context)
-    }
-}
-
-impl<S: FnMut(&mut Context<'_>) -> Poll<End> + Send + Unpin> TaskFuture for Scripted<S> {
-    fn origin(&self) -> Option<&'static Location<'static>> {
-        None
-    }
-
-    fn end_by_drop(&self) -> End {
-        End::Cancelled
-    }
+/// Polls a cell once. A panic is told to no hook.
+pub(crate) fn run(cell: Arc<dyn Runnable>) -> Option<End> {
+    cell.run(&Cancels::default()).map(|end| end.unwrap_or(End::Panicked))
 }
 
 /// Futures whose drivers are turned by hand.

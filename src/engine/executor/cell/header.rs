@@ -14,7 +14,6 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::Polled;
 use crate::engine::executor::Owner;
 use crate::engine::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, Ordering};
 use crate::on_cancel::Epoch;
@@ -31,26 +30,19 @@ enum State {
 }
 
 impl State {
+    #[inline]
     fn of(number: u8) -> Self {
-        match number {
-            0 => State::Ready,
-            1 => State::Polling,
-            2 => State::Again,
-            3 => State::Waiting,
-            _ => State::Over,
-        }
+        let states = [State::Ready, State::Polling, State::Again, State::Waiting, State::Over];
+        states[usize::from(number)]
     }
 }
-
-/// The index of a cell that was lost with its run queue.
-const LOST: u32 = u32::MAX;
 
 /// What a driver knows of a cell.
 pub(crate) struct Header {
     state: AtomicU8,
     /// When its task started. Written before it is in its run queue.
     epoch: AtomicU16,
-    /// Where it stands in its run queue, or `LOST`. Written before it is there.
+    /// Where it stands in its run queue. Written before it is there.
     index: AtomicU32,
     /// The run queue that it began with, for good.
     owner: OnceLock<Arc<Owner>>,
@@ -72,16 +64,6 @@ impl Header {
         self.index.store(index, Ordering::Relaxed);
         // Release: pairs with the Acquire of the thread that wakes it, and reads where.
         self.state.store(State::Ready as u8, Ordering::Release);
-    }
-
-    /// It has ended, and was lost with its run queue before it left that.
-    pub(crate) fn set_lost(&self) {
-        self.index.store(LOST, Ordering::Relaxed);
-    }
-
-    #[inline]
-    pub(super) fn is_lost(&self) -> bool {
-        self.index() == LOST
     }
 
     /// Says when its task started.
@@ -130,7 +112,7 @@ impl Header {
     }
 
     /// Puts it into its run queue. It is Ready.
-    pub(crate) fn push_ready(&self) {
+    fn push_ready(&self) {
         if let Some(owner) = self.owner.get() {
             owner.executor.push_ready(owner.run_queue, self.index());
         }
@@ -151,14 +133,18 @@ impl Header {
         self.state.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
-    /// Ends a poll after which the future waits, unless it was woken meanwhile. None if it is over.
+    /// Ends a poll after which the future waits, or is ready if it was woken meanwhile. False if it is over.
     #[inline]
     #[must_use]
-    pub(super) fn end_poll(&self) -> Option<Polled> {
+    pub(super) fn end_poll(&self) -> bool {
         if self.change(State::Polling, State::Waiting) {
-            return Some(Polled::Waits);
+            return true;
         }
-        self.change(State::Again, State::Ready).then_some(Polled::Again)
+        let again = self.change(State::Again, State::Ready);
+        if again {
+            self.push_ready();
+        }
+        again
     }
 
     #[inline]

@@ -9,13 +9,11 @@ use std::task::{Context, Poll, Waker};
 use super::*;
 use crate::engine::Patience;
 use crate::engine::executor::DriverThreads;
-use crate::engine::executor::cell::Cell;
 use crate::engine::scheduler::ends::Ended;
 use crate::engine::scheduler::worker_table::WorkerState;
 use crate::engine::sync::atomic::AtomicUsize;
 use crate::engine::task::join::suspend_on;
-use crate::engine::tests::stubs::{Bell, ByHand, engine, engine_on, engine_with, future, settings};
-use crate::on_cancel::Cancels;
+use crate::engine::tests::stubs::{Bell, ByHand, cell, engine, engine_on, engine_with, settings};
 
 fn driver(engine: &Arc<Engine<ByHand>>) -> Driver<ByHand> {
     driver_with_bell(engine).0
@@ -34,14 +32,14 @@ fn driver_with_bell(engine: &Arc<Engine<ByHand>>) -> (Driver<ByHand>, Arc<Bell>)
 fn push(engine: &Engine<ByHand>, last: usize) -> Arc<AtomicUsize> {
     let done = Arc::new(AtomicUsize::new(0));
     let steps = Arc::clone(&done);
-    let future = future(move |context| {
+    let future = cell(move |context| {
         if steps.fetch_add(1, Ordering::Relaxed) + 1 == last {
-            return Poll::Ready(End::Completed);
+            return Poll::Ready(());
         }
         context.waker().wake_by_ref();
         Poll::Pending
     });
-    engine.lock().queue.push(Cell::new(future));
+    engine.lock().queue.push(future);
     done
 }
 
@@ -127,7 +125,7 @@ fn whoever_waits_is_served_when_everybody_is_to_help() {
         assert!(!has_ended(), "nobody has told");
         engine.set_single(false);
         assert!(has_ended());
-        first.gone = true;
+        first.stage = Stage::Gone;
     }
 }
 
@@ -141,10 +139,10 @@ fn new_tasks_are_taken_in_the_middle_of_a_turn() {
         polls.set(polls.get() + 1);
         if polls.get() == 2 {
             let (old, begun) = (Arc::clone(&old), Arc::clone(&begun));
-            engine.lock().queue.push(Cell::new(future(move |_| {
+            engine.lock().queue.push(cell(move |_| {
                 begun.store(old.load(Ordering::Relaxed), Ordering::Relaxed);
-                Poll::Ready(End::Completed)
-            })));
+                Poll::Ready(())
+            }));
         }
     });
     let begun = begun.load(Ordering::Relaxed);
@@ -217,7 +215,7 @@ fn a_place_is_given_away_at_once_if_somebody_sleeps_who_could_take_it() {
 fn a_future_that_has_panicked_is_gone_and_says_where_it_was_submitted() {
     use std::panic::Location;
 
-    use crate::engine::Watched;
+    use crate::engine::Cell;
 
     let (here, owned) = (Location::caller(), Arc::new(()));
     let inside = Arc::clone(&owned);
@@ -225,14 +223,9 @@ fn a_future_that_has_panicked_is_gone_and_says_where_it_was_submitted() {
         let _inside = inside;
         panic!("on purpose");
     };
-    let cell: Arc<dyn Runnable> = Cell::new(Watched::new(future, here));
-    let mut origin = None;
-    let polled = cell.run(&Cancels::default(), &mut |panic| {
-        origin = panic.submitted_at();
-        End::Panicked
-    });
-    assert_eq!(polled, Polled::Ended(End::Panicked));
-    assert_eq!((Arc::strong_count(&owned), origin), (1, Some(here)));
+    let cell: Arc<dyn Runnable> = Cell::new(future, here);
+    let panic = cell.run(&Default::default()).and_then(Result::err).expect("it has no handle");
+    assert_eq!((Arc::strong_count(&owned), panic.submitted_at()), (1, Some(here)));
 }
 
 #[test]
@@ -244,7 +237,7 @@ fn as_many_tasks_are_offered_as_could_run_at_once() {
         let mut made = 0;
         let offered = engine.offer(most, || {
             made += 1;
-            Cell::new(future(|_| Poll::Pending)) as _
+            cell(|_| Poll::Pending) as _
         });
         assert_eq!(made, offered, "no more are made than there is room for");
         offered
@@ -279,7 +272,7 @@ fn a_driver_that_cannot_be_started_ahead_of_time_leaves_nothing_queued() {
     assert!(rely());
     *first.lock().unwrap() = Some(driver);
     for _ in 0..3 {
-        let cell: Arc<dyn Runnable> = Cell::new(future(|_| Poll::Pending));
+        let cell: Arc<dyn Runnable> = cell(|_| Poll::Pending);
         assert!(engine.submit(cell, Patience::None).is_ok());
     }
     assert!(engine.prestart(2).is_err());
@@ -293,19 +286,19 @@ fn a_task_waits_while_it_is_suspended_on_a_handle_and_not_while_it_is_polled() {
     let engine = engine(1, 1);
     let mut driver = driver(&engine);
     let (its, mut suspension, mut polls) = (Arc::clone(&engine), None, 0);
-    let future = future(move |context| {
+    let future = cell(move |context| {
         assert_eq!(its.lock().waiting_for_tasks(), 0, "it runs");
         polls += 1;
         match polls {
             1 => drop(suspend_on(&mut suspension, false)),
             2 => {}
             3 => suspension = None,
-            _ => return Poll::Ready(End::Completed),
+            _ => return Poll::Ready(()),
         }
         context.waker().wake_by_ref();
         Poll::Pending
     });
-    engine.lock().queue.push(Cell::new(future));
+    engine.lock().queue.push(future);
     let waiting = [(); 4].map(|()| {
         short_turn(&mut driver);
         engine.lock().waiting_for_tasks()

@@ -1,11 +1,10 @@
 use std::task::{Poll, Waker};
 
 use super::*;
-use crate::engine::executor::DriverThreads;
-use crate::engine::executor::cell::Cell;
 use crate::engine::executor::driver::{Driver, Turn};
+use crate::engine::executor::{DriverThreads, PollStats};
 use crate::engine::scheduler::worker_table::WorkerState;
-use crate::engine::tests::stubs::{Bell, ByHand, engine, future};
+use crate::engine::tests::stubs::{Bell, ByHand, cell, engine};
 
 /// Two drivers, of which the first is up, and a watchdog that has looked once.
 struct Trial {
@@ -16,7 +15,7 @@ struct Trial {
 impl Trial {
     fn new(threads: DriverThreads) -> Self {
         let executor = Executor::new(2, threads);
-        executor.rise(0, None);
+        executor.rise(0);
         let mut trial = Trial { watchdog: Watchdog::new(&executor), executor };
         assert!(trial.look());
         trial
@@ -61,7 +60,7 @@ fn drivers_help_when_one_is_stuck() {
         assert!(trial.look_after(0, SHORT), "it has moved");
         assert!(trial.stays(STUCK_LOOKS - 1, true) && trial.stays(1, false));
         assert!(!trial.look_after(0, SHORT), "for a while");
-        assert!(trial.executor.sleep(0));
+        assert!(trial.executor.sleep(0, Waker::noop()));
         assert!(trial.stays(HELP_LOOKS - 2, false));
         assert!(trial.stays(STUCK_LOOKS, true), "a driver that sleeps is not stuck");
     }
@@ -71,7 +70,7 @@ fn drivers_help_when_one_is_stuck() {
 fn the_watchdog_leaves_when_nothing_is_polled() {
     let mut trial = Trial::new(DriverThreads::Own);
     assert!(trial.look_after(0, SHORT));
-    assert!(trial.executor.sleep(0));
+    assert!(trial.executor.sleep(0, Waker::noop()));
     assert!(trial.stays(IDLE_LOOKS, true) && !trial.watchdog.leaves());
     assert!(!trial.look() && trial.watchdog.leaves());
 }
@@ -87,7 +86,7 @@ fn an_idle_driver_is_called_for_a_queued_task_when_drivers_help() {
     let stuck = engine.lock().worker_table.add(WorkerState::Engaged);
     engine.set_single(true);
     let mut scheduler = engine.lock();
-    scheduler.queue.push(Cell::new(future(|_| Poll::Pending)));
+    scheduler.queue.push(cell(|_| Poll::Pending));
     let mut actions = Actions::default();
     scheduler.call_for_help(&mut actions);
     assert!(actions.call.is_empty(), "one is enough");

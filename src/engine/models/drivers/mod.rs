@@ -13,7 +13,6 @@ use loom::thread;
 use super::{Event, explore, explore_up_to, settings};
 use crate::engine::executor::cell::{Cell, Runnable};
 use crate::engine::executor::driver::{Driver, Drives, Turn};
-use crate::engine::executor::watched::Watched;
 use crate::engine::executor::{DriverThreads, Executor, Owner};
 use crate::engine::{
     End, Ended, Engine, Joinable, NoStart, Patience, QueueEntry, QueuedTask, Settings, TaskState,
@@ -30,8 +29,7 @@ mod wakes;
 
 type Pool = Arc<Engine<Futures>>;
 type Boxed = Pin<Box<dyn Future<Output = usize> + Send>>;
-type Body = Watched<Boxed>;
-type Packed = Arc<Cell<Body>>;
+type Packed = Arc<Cell<Boxed>>;
 type Spawned = TaskState<Futures, Packed, usize>;
 
 /// Futures without a runtime.
@@ -104,9 +102,8 @@ impl Drives for Futures {
         match job {
             Job::Bare(cell) => Ok(cell),
             Job::Spawned(queue_entry) => queue_entry.begin(|task_state, claimed| {
-                let mut cell = task_state.take_to_drive(claimed)?;
-                let task_state = Arc::clone(task_state);
-                Cell::change(&mut cell, |body| body.tell(task_state));
+                let cell = task_state.take_to_drive(claimed)?;
+                cell.tell(Arc::clone(task_state) as _);
                 Ok(cell as _)
             }),
         }
@@ -139,7 +136,7 @@ fn drivers<const COUNT: usize>(pool: &Pool) -> [Turned; COUNT] {
 
 /// A task without a handle.
 fn bare(future: impl Future<Output = usize> + Send + 'static) -> Job {
-    Job::Bare(Cell::new(Body::new(Box::pin(future), Location::caller())))
+    Job::Bare(Cell::new(Box::pin(future) as Boxed, Location::caller()))
 }
 
 fn submit(pool: &Pool, future: impl Future<Output = usize> + Send + 'static) {
@@ -148,7 +145,7 @@ fn submit(pool: &Pool, future: impl Future<Output = usize> + Send + 'static) {
 
 fn pack(pool: &Pool, future: impl Future<Output = usize> + Send + 'static) -> (Arc<Spawned>, Job) {
     let origin = Location::caller();
-    TaskState::new(pool, Cell::new(Body::new(Box::pin(future), origin)), origin)
+    TaskState::new(pool, Cell::new(Box::pin(future) as Boxed, origin), origin)
 }
 
 fn spawn(

@@ -1,7 +1,6 @@
 //! Models of waking: no future that is woken, and no task that is queued, is left lying.
 
 use super::*;
-use crate::engine::executor::cell::Polled;
 use crate::on_cancel::Cancels;
 
 #[test]
@@ -68,31 +67,27 @@ fn a_future_is_polled_by_one_driver_at_a_time() {
     });
 }
 
+fn run(cell: &Arc<dyn Runnable>) -> Option<End> {
+    Arc::clone(cell).run(&Cancels::default()).map(|end| end.expect("nothing panics here"))
+}
+
 /// Polls what is ready for a driver. How many futures ended.
 pub(super) fn poll_ready(executor: &Executor, driver: usize) -> usize {
     let mut ended = 0;
-    while let Some(cell) = executor.next(driver, false, &mut false) {
+    while let Some(cell) = executor.next(driver, false) {
         // Loom checks that no other thread polls it: it tracks every access to the cell's body.
-        match Arc::clone(&cell)
-            .run(&Cancels::default(), &mut |_| unreachable!("nothing panics here"))
-        {
-            Polled::Waits => {}
-            Polled::Again => cell.header().push_ready(),
-            Polled::Ended(end) => {
-                assert_eq!(end, End::Completed);
-                executor.remove(&mut vec![cell]);
-                ended += 1;
-            }
+        if let Some(end) = run(&cell) {
+            assert_eq!(end, End::Completed);
+            executor.remove(&mut vec![cell]);
+            ended += 1;
         }
     }
     ended
 }
 
-/// A driver is up, and woken by this alarm when it sleeps.
-pub(super) fn rise_with_alarm(executor: &Executor, driver: usize) -> Arc<Alarm> {
-    let alarm = Arc::new(Alarm::default());
-    executor.rise(driver, Some(Waker::from(Arc::clone(&alarm))));
-    alarm
+/// A driver goes to sleep, and is woken by this alarm.
+pub(super) fn sleep(executor: &Executor, driver: usize, alarm: &Arc<Alarm>) -> bool {
+    executor.sleep(driver, &Waker::from(Arc::clone(alarm)))
 }
 
 /// Has the first driver begin with a task.
@@ -145,13 +140,9 @@ fn a_cell_that_is_given_up_is_dropped_once() {
 /// Polls what is ready until nothing is. How it ended, if it ended here.
 fn poll_until_given_up(executor: &Executor) -> Option<End> {
     let mut ended = None;
-    while let Some(cell) = executor.next(0, false, &mut false) {
-        match Arc::clone(&cell)
-            .run(&Cancels::default(), &mut |_| unreachable!("nothing panics here"))
-        {
-            Polled::Waits => {}
-            Polled::Again => cell.header().push_ready(),
-            Polled::Ended(end) => assert_eq!(ended.replace(end), None, "it ends once"),
+    while let Some(cell) = executor.next(0, false) {
+        if let Some(end) = run(&cell) {
+            assert_eq!(ended.replace(end), None, "it ends once");
         }
     }
     ended
@@ -269,19 +260,19 @@ fn a_driver_does_not_sleep_beside_one_that_is_stuck_with_a_full_queue() {
     explore(|| {
         let executor = Executor::new(2, DriverThreads::Shared);
         let events = [Event::default(), Event::default()];
-        executor.rise(0, None);
-        let alarm = rise_with_alarm(&executor, 1);
+        (0..2).for_each(|driver| executor.rise(driver));
+        let alarm = Arc::new(Alarm::default());
         events.iter().for_each(|event| drop(add(&executor, bare(event.clone()))));
         assert_eq!(poll_ready(&executor, 0), 0);
-        assert!(executor.sleep(0));
+        assert!(executor.sleep(0, Waker::noop()));
         events.iter().for_each(Event::happen);
         // The first driver was notified. It takes one future, and is in a poll that takes long.
         let its = Arc::clone(&executor);
         let stuck = thread::spawn(move || {
-            let mut notified = its.rise(0, None);
-            drop(its.next(0, false, &mut notified));
+            its.rise(0);
+            drop(its.next(0, false));
         });
-        let sleeps = executor.sleep(1);
+        let sleeps = sleep(&executor, 1, &alarm);
         stuck.join().unwrap();
         assert!(!sleeps || *alarm.rings.lock().unwrap(), "the other future is ready");
     });

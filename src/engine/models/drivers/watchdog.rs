@@ -36,7 +36,7 @@ fn of_two_spare_drivers_one_goes_on() {
             let (pool, [mut first, mut second], events) = one_of_two();
             // Both of them are up then.
             let executor = pool.work().executor();
-            (0..2).for_each(|driver| assert!(!executor.rise(driver, None)));
+            (0..2).for_each(|driver| executor.rise(driver));
             events.iter().take(ready).for_each(Event::happen);
             let other = thread::spawn(move || {
                 assert_eq!(turn(&mut second), Turn::Sleep);
@@ -55,16 +55,17 @@ fn of_two_spare_drivers_one_goes_on() {
 fn a_driver_helps_when_the_single_one_is_stuck() {
     explore(|| {
         let (executor, event) = (Executor::new(2, DriverThreads::Shared), Event::default());
-        executor.rise(0, None);
+        executor.rise(0);
         wakes::add(&executor, bare(event.clone()));
         assert_eq!(wakes::poll_ready(&executor, 0), 0);
-        let alarm = wakes::rise_with_alarm(&executor, 1);
+        executor.rise(1);
+        let alarm = Arc::new(Alarm::default());
         executor.set_single(true);
         // From here on the first driver is in a poll that takes long.
         event.happen();
         let its = Arc::clone(&executor);
         let watchdog = thread::spawn(move || its.set_single(false));
-        let sleeps = executor.sleep(1);
+        let sleeps = wakes::sleep(&executor, 1, &alarm);
         watchdog.join().unwrap();
         assert!(!sleeps || *alarm.rings.lock().unwrap(), "the other one is called");
     });

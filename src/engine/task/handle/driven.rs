@@ -16,9 +16,6 @@ pub(crate) trait Driven<R>: Stoppable {
     /// The task has ended, and everything it owned is gone. A panic while it was `dropped` is its own. If it had
     /// panicked before, the handle receives the first panic, and the hook the second.
     fn end(&self, outcome: Result<R, JoinError>, dropped: Result<(), TaskPanic>) -> End;
-
-    /// Calls what the task wants to be called when it is cancelled.
-    fn make_calls(&self);
 }
 
 impl<W: Unpack<P, R>, P: Send + 'static, R: Send + 'static> TaskState<W, P, R> {
@@ -67,9 +64,5 @@ impl<W: Unpack<P, R>, P: Send + 'static, R: Send + 'static> Driven<R> for TaskSt
         }
         drop(stage);
         self.end_as(outcome, counts)
-    }
-
-    fn make_calls(&self) {
-        TaskState::make_calls(self);
     }
 }

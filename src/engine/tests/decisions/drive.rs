@@ -24,7 +24,7 @@ fn drivers(count: usize, capacity: usize) -> Trial {
 /// What the first driver does next, and what it takes.
 fn refill(trial: &mut Trial, is_ready: bool) -> (Option<Turn>, Vec<u32>) {
     let mut jobs = Vec::new();
-    let turn = trial.scheduler.refill(0, is_ready, (64, &mut jobs), &mut Actions::default());
+    let turn = trial.scheduler.refill(0, is_ready, &mut jobs, &mut Actions::default());
     (turn, jobs)
 }
 

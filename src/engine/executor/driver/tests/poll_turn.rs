@@ -1,5 +1,7 @@
 //! What a driver counts, how long it works at a time, and whom it helps.
 
+use std::sync::OnceLock;
+
 use super::*;
 
 #[test]
@@ -32,13 +34,26 @@ fn a_watchdog_comes_when_many_polls_in_a_row_were_short() {
 
 #[test]
 fn a_driver_that_is_called_back_is_up() {
-    let engine = engine(1, 1);
+    let (own, up) = (Arc::new(OnceLock::<Arc<Engine<ByHand>>>::new()), Arc::new(Mutex::new(None)));
+    let (its, seen) = (Arc::clone(&own), Arc::clone(&up));
+    let mut settings = settings(1);
+    settings.hooks.on_worker_stop = Some(Arc::new(move |_| {
+        if seen.lock().unwrap().is_some() {
+            return;
+        }
+        let (engine, seen) = (Arc::clone(its.get().unwrap()), Arc::clone(&seen));
+        // No other driver takes the task.
+        its.get().unwrap().lock().queue.push(cell(move |_| {
+            *seen.lock().unwrap() = Some(engine.work().executor().run_queues()[0].up());
+            Poll::Ready(())
+        }));
+    }));
+    let engine = engine_with(Executor::new(1, DriverThreads::Own), settings);
+    assert!(own.set(Arc::clone(&engine)).is_ok());
     let mut driver = driver(&engine);
-    driver.executor().rise(driver.me, None);
-    engine.lock().worker_table.set(driver.me, WorkerState::Leaving);
-    push(&engine, 1);
-    assert!(!driver.leave(), "nobody else takes the task");
-    assert!(engine.work().executor().run_queues()[0].up() > 0);
+    engine.close();
+    assert_eq!(turn(&mut driver), Turn::Leave);
+    assert_eq!(*up.lock().unwrap(), Some(1));
 }
 
 #[test]
@@ -50,7 +65,7 @@ fn what_is_polled_knows_of_the_last_stride_whether_polls_are_short() {
     let mut driver = driver(&engine);
     let (owner, seen) = (Arc::clone(&driver.owner), Arc::new(Mutex::new(Vec::new())));
     let (its, mut polls) = (Arc::clone(&seen), 0);
-    let future = future(move |context| {
+    let future = cell(move |context| {
         polls += 1;
         if polls == 1 {
             // So short that what this driver will find does not make it long.
@@ -58,12 +73,12 @@ fn what_is_polled_knows_of_the_last_stride_whether_polls_are_short() {
         }
         its.lock().unwrap().push(polls_are_short());
         if polls == STRIDE as usize + 1 {
-            return Poll::Ready(End::Completed);
+            return Poll::Ready(());
         }
         context.waker().wake_by_ref();
         Poll::Pending
     });
-    engine.lock().queue.push(Cell::new(future));
+    engine.lock().queue.push(future);
     driver.time = Duration::MAX;
     assert_eq!(turn(&mut driver), Turn::Sleep);
     let seen = seen.lock().unwrap();

@@ -13,19 +13,19 @@ fn a_cell_knows_what_it_waits_for_on_every_driver() {
     let waits: [Arc<Mutex<Vec<Arc<Waits>>>>; 2] = Default::default();
     for waits in &waits {
         let (waits, mut polls) = (Arc::clone(waits), 0);
-        let future = future(move |context| {
+        let future = cell(move |context| {
             let note = || waits.lock().unwrap().extend(current_waits());
             note();
             polls += 1;
             if polls == 2 {
                 drop(replace_waits(None));
                 note();
-                return Poll::Ready(End::Completed);
+                return Poll::Ready(());
             }
             context.waker().wake_by_ref();
             Poll::Pending
         });
-        engine.lock().queue.push(Cell::new(future));
+        engine.lock().queue.push(future);
     }
     assert_eq!(short_turn(&mut first), Turn::Yield);
     assert_eq!(short_turn(&mut first), Turn::Yield);
@@ -43,19 +43,19 @@ fn a_cell_forgets_handles_that_it_polled_in_an_earlier_turn() {
     let mut driver = driver(&engine);
     let waits: Arc<Mutex<Vec<Arc<Waits>>>> = Arc::default();
     let (seen, mut polls) = (Arc::clone(&waits), 0);
-    let future = future(move |context| {
+    let future = cell(move |context| {
         polls += 1;
         if polls == 2 {
             drop(replace_waits(None));
         }
         seen.lock().unwrap().extend(current_waits());
         if polls == 2 {
-            return Poll::Ready(End::Completed);
+            return Poll::Ready(());
         }
         context.waker().wake_by_ref();
         Poll::Pending
     });
-    engine.lock().queue.push(Cell::new(future));
+    engine.lock().queue.push(future);
     assert_eq!(short_turn(&mut driver), Turn::Yield);
     driver.time = Duration::MAX;
     assert_eq!(turn(&mut driver), Turn::Sleep);
