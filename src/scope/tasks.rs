@@ -86,13 +86,18 @@ impl Scope<'_, '_> {
 
     /// Tasks may start others as long as they run, so this goes on until there are none.
     pub(super) fn wait_for_all(&self) {
-        let mut ended = Vec::new();
+        // What is dropped there may panic, and that must not keep us from the rest.
+        let settle = |task| engine::contain(|| self.settle(task));
+        let mut with_results = Vec::new();
         loop {
             while let Some(task) = self.next_with_handle() {
-                if let Some(task_state) = task.handle.task_state() {
-                    engine::wait_for(task_state, None);
+                match task.handle.task_state() {
+                    Some(task_state) if task.slot.is_some() => {
+                        engine::wait_for(task_state, None);
+                        with_results.push(task);
+                    }
+                    _ => settle(task),
                 }
-                ended.push(task);
             }
             if let Some(latch) = &self.latch {
                 latch.wait();
@@ -103,10 +108,7 @@ impl Scope<'_, '_> {
             }
         }
         // Now that no task is left that could take a result by its handle.
-        for task in ended {
-            // What is dropped there may panic, and that must not keep us from the rest.
-            engine::contain(|| self.settle(task));
-        }
+        with_results.into_iter().for_each(settle);
     }
 
     fn next_with_handle(&self) -> Option<Started> {
