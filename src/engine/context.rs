@@ -187,18 +187,26 @@ pub(crate) fn while_resumed<R>(run: impl FnOnce() -> R) -> R {
     result
 }
 
-/// When the task started that the calling thread runs.
+/// The thread goes on with a task that has started at that time and waits for this. The functions of this owner are its,
+/// if it has no handle. Returns what the last one waited for.
 #[cfg(any(feature = "tokio", test))]
 #[inline]
-pub(crate) fn epoch() -> Epoch {
-    with_frame(|frame| frame.epoch)
+pub(crate) fn begin_poll(
+    owner: Owner,
+    epoch: Epoch,
+    waits: Option<Arc<Waits>>,
+) -> Option<Arc<Waits>> {
+    with_frame(|frame| {
+        (frame.owner, frame.epoch) = (owner, epoch);
+        replace(&mut frame.waits, waits)
+    })
 }
 
-/// Says whose functions are those of the task that the thread goes on with, if it has no handle.
+/// What the task that the thread has polled waits for, and when it started: a poll may go on with another task.
 #[cfg(any(feature = "tokio", test))]
 #[inline]
-pub(crate) fn set_owner(owner: Owner) {
-    with_frame(|frame| frame.owner = owner);
+pub(crate) fn end_poll() -> (Option<Arc<Waits>>, Epoch) {
+    with_frame(|frame| (frame.waits.take(), frame.epoch))
 }
 
 /// Says whether polls are short.

@@ -13,7 +13,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 pub(crate) use self::header::Header;
 use crate::engine::contain::contain;
-use crate::engine::context::{as_current, epoch, replace_waits, set_epoch, set_owner};
+use crate::engine::context::{as_current, begin_poll, end_poll};
 use crate::engine::scheduler::accounting::End;
 use crate::engine::sync::{Mutex, lock};
 use crate::engine::task::handle::Driven;
@@ -117,24 +117,9 @@ impl<F: Future> Body<F> {
             .map_err(|payload| TaskPanic::caught(payload, Some(origin)))
     }
 
-    /// Polls the future. Its task runs meanwhile, and is suspended after that if a handle is pending.
+    /// Polls the future.
     #[inline]
     fn poll(&mut self, context: &mut Context<'_>) -> Option<Result<End, TaskPanic>> {
-        self.waits.iter().for_each(|waits| waits.resume());
-        drop(replace_waits(self.waits.take()));
-        let end = self.poll_future(context);
-        let pending = replace_waits(None);
-        if end.is_none()
-            && let Some(pending) = pending
-        {
-            pending.suspend();
-            self.waits = Some(pending);
-        }
-        end
-    }
-
-    #[inline]
-    fn poll_future(&mut self, context: &mut Context<'_>) -> Option<Result<End, TaskPanic>> {
         let task = self.task_state.clone();
         if task.as_ref().is_some_and(|task| !task.drive(context.waker())) {
             return Some(Ok(self.stop()));
@@ -215,22 +200,27 @@ impl<F: Future + Send + 'static> Runnable for Cell<F> {
             return None;
         }
         let owner = Owner::Cell(std::ptr::from_ref(header).addr());
-        set_owner(owner);
-        set_epoch(header.epoch());
         let mut body = lock(&self.body);
+        // Its task runs meanwhile, and is suspended after that if a handle is pending.
+        body.waits.iter().for_each(|waits| waits.resume());
+        drop(begin_poll(owner, header.epoch(), body.waits.take()));
         // After it is Polling: a thread that cancels all and wakes it before is heard here, and later has it polled again.
         let end = if header.epoch() == cancels.epoch() {
             body.poll(&mut Context::from_waker(&Waker::from(Arc::clone(&self))))
         } else {
             Some(Ok(body.cancel(cancels, owner)))
         };
-        drop(body);
+        let (waits, epoch) = end_poll();
         if end.is_some() {
+            drop(body);
             header.set_over();
             return end;
         }
+        waits.iter().for_each(|waits| waits.suspend());
+        body.waits = waits;
+        drop(body);
         // A puller may have begun with another task.
-        header.set_epoch(epoch());
+        header.set_epoch(epoch);
         // If it was given up, it was left to this thread.
         if header.end_poll() { None } else { Some(Ok(lock(&self.body).stop())) }
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-use crate::engine::context::{enter, set_epoch, set_owner, set_short};
+use crate::engine::context::{begin_poll, enter, set_epoch, set_short};
 use crate::engine::executor::cell::Runnable;
 use crate::engine::executor::{Executor, Owner, PollStats, watchdog};
 use crate::engine::scheduler::accounting::{Counts, End};
@@ -237,10 +237,8 @@ impl<W: Drives> Driver<W> {
     }
 
     fn begin_all(&mut self, epoch: Epoch) {
-        // The function of a pool may ask whether it is cancelled before it has made its future.
-        set_epoch(epoch);
-        // It polls no cell meanwhile.
-        set_owner(on_cancel::Owner::Unplaced);
+        // The function of a pool may ask whether it is cancelled before it has made its future. It polls no cell meanwhile.
+        drop(begin_poll(on_cancel::Owner::Unplaced, epoch, None));
         let mut jobs = std::mem::take(&mut self.jobs);
         for job in jobs.drain(..) {
             match W::begin(&self.engine, self.owner.run_queue, job) {
