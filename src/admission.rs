@@ -56,12 +56,12 @@ impl<P: Pooled> Admits for P {
 
     fn hold(&self, most: usize, patience: Patience) -> Result<Held<'_, P::Work>, Refused> {
         let engine = &self.started().engine;
-        if most == 0 { Ok(Held::none(engine)) } else { engine.admit(most, patience) }
+        if most == 0 { Ok(Held::new(engine, 0)) } else { engine.admit(most, patience) }
     }
 
     async fn hold_async(&self, most: usize) -> Result<Held<'_, P::Work>, Refused> {
         let engine = &self.started().engine;
-        if most == 0 { Ok(Held::none(engine)) } else { engine.admit_async(most).await }
+        if most == 0 { Ok(Held::new(engine, 0)) } else { engine.admit_async(most).await }
     }
 }
 

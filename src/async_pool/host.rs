@@ -71,7 +71,8 @@ impl Host {
         match self {
             Host::Runtime(runtime) => start_driver(engine, index, runtime),
             Host::OwnThreads(_) => {
-                let runtime = Builder::new_current_thread().enable_all().build()?;
+                let runtime =
+                    Builder::new_current_thread().enable_all().build().map_err(NoStart::Thread)?;
                 let handle = runtime.handle().clone();
                 start_thread(engine, index, OwnRuntime(Some(runtime)), &handle)
             }

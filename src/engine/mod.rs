@@ -146,12 +146,6 @@ impl From<NoStart> for Refused {
     }
 }
 
-impl From<io::Error> for NoStart {
-    fn from(error: io::Error) -> Self {
-        NoStart::Thread(error)
-    }
-}
-
 /// The work of threads, which run one job at a time.
 pub(crate) trait ThreadWork: Work {
     /// What a worker keeps for itself between jobs.
@@ -204,7 +198,7 @@ impl<W: Work> Engine<W> {
     pub(crate) fn new(settings: Settings, work: W) -> Arc<Self> {
         #[cfg(not(loom))]
         crate::error::install_panic_hook();
-        let fast_path = Shared::new(FastPath::new());
+        let fast_path = Shared::new(FastPath::default());
         let (limits, worker_kind) = (settings.limits.clone(), work.worker_kind());
         let scheduler = Scheduler::new(fast_path.clone(), limits, worker_kind);
         let scheduler = Padded(Mutex::new(scheduler));

@@ -27,16 +27,10 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// The time. In a model it stands still, so that nothing there depends on the clock.
-#[cfg(not(loom))]
-pub(crate) fn now() -> Instant {
-    Instant::now()
-}
-
-/// See above: a model's clock stands still.
-#[cfg(loom)]
+#[inline]
 pub(crate) fn now() -> Instant {
     static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
-    *START.get_or_init(Instant::now)
+    if cfg!(loom) { *START.get_or_init(Instant::now) } else { Instant::now() }
 }
 
 /// Parks this thread until it is unparked or `rest` is over; it may also return for no reason.

@@ -65,7 +65,7 @@ impl<F: Future> Cell<F> {
     }
 
     fn with(body: Body<F>, free_list: Option<Weak<FreeList<F>>>) -> Arc<Self> {
-        Arc::new(Cell { header: Header::new(), body: Mutex::new(body), free_list })
+        Arc::new(Cell { header: Header::default(), body: Mutex::new(body), free_list })
     }
 
     /// A cell from the free list, or a new one for it.

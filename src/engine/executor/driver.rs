@@ -369,7 +369,7 @@ impl<J> Scheduler<J> {
         self.is_closed()
             && self.queue.queued() == 0
             && self.queue.fast_path.driven() == 0
-            && self.accounting.out_of_turn() == 0
+            && self.accounting.out_of_turn == 0
             && self.may_go(0)
     }
 

@@ -9,11 +9,10 @@ use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
 
+use crate::engine::Engine;
 use crate::engine::contain::contain;
 use crate::engine::executor::Executor;
 use crate::engine::executor::driver::Drives;
-use crate::engine::scheduler::core::Actions;
-use crate::engine::{Engine, lock};
 
 /// The time between two looks. Timers go by milliseconds, too.
 const EVERY: Duration = Duration::from_millis(1);
@@ -106,15 +105,12 @@ impl<W: Drives> Engine<W> {
             return;
         }
         executor.set_single(single);
-        let mut actions = Actions::default();
-        let mut scheduler = lock(&self.scheduler);
-        scheduler.single_driver = single && !executor.is_apart();
-        scheduler.worker_table.quiet = false;
-        // A driver that is stuck may have been about to do this.
-        scheduler.serve_waiters(&mut actions);
-        scheduler.call_for_help(&mut actions);
-        drop(scheduler);
-        self.perform(actions);
+        self.decide(|scheduler, actions| {
+            scheduler.single_driver = single && !executor.is_apart();
+            // A driver that is stuck may have been about to do this.
+            scheduler.serve_waiters(actions);
+            scheduler.call_for_help(actions);
+        });
     }
 }
 

@@ -10,7 +10,7 @@ use crate::engine::sync::Arc;
 #[test]
 fn a_ticket_is_taken_once_or_sealed() {
     explore(|| {
-        let fast_path = Arc::new(FastPath::new());
+        let fast_path = Arc::new(FastPath::default());
         fast_path.publish(2);
         fast_path.open();
         let claims: Vec<_> = (0..2)
@@ -40,7 +40,7 @@ fn a_ticket_is_taken_once_or_sealed() {
 #[test]
 fn a_block_is_not_used_again_while_a_worker_reads_it() {
     explore(|| {
-        let fast_path = Arc::new(FastPath::new());
+        let fast_path = Arc::new(FastPath::default());
         let mut queue = Queue::new(Arc::clone(&fast_path));
         queue.push(1);
         queue.push(2);

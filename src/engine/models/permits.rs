@@ -14,7 +14,7 @@ use crate::error::Refused;
 /// Places that are taken: by queued and running tasks, and by permits.
 fn taken(engine: &Arc<Engine<Arc<Count>>>) -> usize {
     let scheduler = engine.lock();
-    scheduler.pending() + scheduler.gate.permits()
+    scheduler.pending() + scheduler.gate.permits
 }
 
 #[test]

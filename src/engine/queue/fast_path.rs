@@ -17,7 +17,7 @@ use crate::engine::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 /// |--------|---------------------------------------------------------------|
 /// | 0..47  | tickets taken so far (a ticket is a task's number in the queue) |
 /// | 47..63 | tasks that are running now                                    |
-/// | 63     | sealed: only the holder of the lock may change the word       |
+/// | 63     | open; otherwise it is sealed, and only the holder of the lock may change the word |
 ///
 /// A worker compares tickets modulo 2⁴⁷. It could be misled only by a single task during which
 /// 1.4 · 10¹⁴ others were taken: fifty days at the full speed of the fast path.
@@ -26,18 +26,18 @@ pub(crate) struct Tally(u64);
 
 const TICKETS: u64 = (1 << 47) - 1;
 const ONE_BUSY: u64 = 1 << 47;
-const SEALED: u64 = 1 << 63;
+const OPEN: u64 = 1 << 63;
 
 /// More workers than this do not fit into a [`Tally`].
 pub(crate) const MOST_BUSY: usize = (1 << 16) - 1;
 
 impl Tally {
     pub(crate) fn is_sealed(self) -> bool {
-        self.0 & SEALED != 0
+        self.0 & OPEN == 0
     }
 
     pub(crate) fn busy(self) -> usize {
-        ((self.0 & !SEALED) / ONE_BUSY) as usize
+        ((self.0 & !OPEN) / ONE_BUSY) as usize
     }
 
     /// How many tasks stand in the queue when `published` of them have entered it.
@@ -77,7 +77,7 @@ pub(crate) enum Claim {
 }
 
 /// The two words that workers read without the lock.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct FastPath {
     /// Changed by workers: see [`Tally`].
     word: Padded<AtomicU64>,
@@ -97,18 +97,6 @@ pub(crate) struct FastPath {
 }
 
 impl FastPath {
-    pub(crate) fn new() -> Self {
-        FastPath {
-            word: Padded(AtomicU64::new(SEALED)),
-            published: Padded(AtomicU64::new(0)),
-            driven: Padded(AtomicUsize::new(0)),
-            spinning: Padded(AtomicUsize::new(0)),
-            hurry: AtomicBool::new(false),
-            places: AtomicUsize::new(0),
-            capacity: AtomicUsize::new(0),
-        }
-    }
-
     /// How many tasks have entered the queue.
     #[inline]
     pub(crate) fn published(&self) -> u64 {
@@ -243,14 +231,14 @@ impl FastPath {
     /// From now on every change of the word is made under the lock.
     pub(crate) fn seal(&self) {
         if !self.tally().is_sealed() {
-            self.word.fetch_or(SEALED, Ordering::AcqRel);
+            self.word.fetch_and(!OPEN, Ordering::AcqRel);
         }
     }
 
     /// From now on workers with a block help themselves.
     pub(crate) fn open(&self) {
         if self.tally().is_sealed() {
-            self.word.fetch_and(!SEALED, Ordering::AcqRel);
+            self.word.fetch_or(OPEN, Ordering::AcqRel);
         }
     }
 
@@ -279,7 +267,7 @@ mod tests {
 
     #[test]
     fn a_ticket_is_not_taken_from_a_sealed_fast_path_or_a_spent_block() {
-        let fast_path = FastPath::new();
+        let fast_path = FastPath::default();
         let block = CELLS as u64;
         fast_path.publish(2 * block);
         let claim = |base| fast_path.claim(base, &mut 0, false);
@@ -295,7 +283,7 @@ mod tests {
 
     #[test]
     fn tasks_that_drivers_run_are_part_of_the_tasks() {
-        let fast_path = FastPath::new();
+        let fast_path = FastPath::default();
         fast_path.publish(2);
         fast_path.take(1, true);
         assert_eq!(fast_path.tasks(), (1, 1));

@@ -264,7 +264,7 @@ mod tests {
     use super::*;
 
     fn queue_of<J>(jobs: impl IntoIterator<Item = J>) -> Queue<J> {
-        let mut queue = Queue::new(Arc::new(FastPath::new()));
+        let mut queue = Queue::new(Arc::new(FastPath::default()));
         jobs.into_iter().for_each(|job| queue.push(job));
         queue
     }

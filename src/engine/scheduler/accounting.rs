@@ -74,7 +74,7 @@ pub(crate) struct Accounting {
     /// that made it has counted it: until then its task counts as queued.
     tombstones: i64,
     /// Tasks that are being run out of their turn, by their joiner or in a lent place. Their tickets are tombstones.
-    out_of_turn: usize,
+    pub(in crate::engine) out_of_turn: usize,
 }
 
 impl Accounting {
@@ -87,10 +87,6 @@ impl Accounting {
             End::Completed | End::Counted | End::CountedPanic => {}
         }
         self.uncompleted += tickets - i64::from(end == End::Completed);
-    }
-
-    pub(crate) fn out_of_turn(&self) -> usize {
-        self.out_of_turn
     }
 
     /// Tickets were taken to be dropped; each says whether its task was alive. How many were.
@@ -170,11 +166,6 @@ impl<J> Scheduler<J> {
         places.saturating_sub(self.pending())
     }
 
-    /// Whether no task is left: none in the queue and none running.
-    pub(crate) fn is_over(&self) -> bool {
-        self.pending() == 0
-    }
-
     /// Makes the queue anew without its tombstones if they are many, in the same order. They are returned, to be
     /// dropped when the lock is free.
     #[must_use]
@@ -223,13 +214,13 @@ impl<J> Scheduler<J> {
             idle,
             unready: self.worker_table.count(WorkerState::Preparing)
                 + self.worker_table.count(WorkerState::Unready),
-            waiting: self.gate.waiting(),
+            waiting: self.gate.waiters.len(),
         }
     }
 
     pub(crate) fn still_running(&self) -> StillRunning {
         let Stats { busy, queued, workers, .. } = self.stats();
-        let (permits, cause) = (self.gate.permits(), Cause::TimeOver);
+        let (permits, cause) = (self.gate.permits, Cause::TimeOver);
         StillRunning { running: busy, queued, permits, workers, cause }
     }
 }

@@ -13,6 +13,7 @@ impl<J> Scheduler<J> {
     /// Calls workers as far as the tasks in the queue need more than are on their way: the most recently idle, or new
     /// ones.
     pub(crate) fn call_for_help(&mut self, actions: &mut Actions) {
+        self.worker_table.quiet = false;
         if self.queue.queued() == 0 {
             return;
         }

@@ -125,7 +125,7 @@ impl<J> Scheduler<J> {
             queue: Queue::new(fast_path),
             gate: Gate::new(),
             worker_table: WorkerTable::default(),
-            task_times: TaskTimes::new(),
+            task_times: TaskTimes::default(),
             single_driver: false,
             limits,
             worker_kind,

@@ -41,7 +41,6 @@ impl<J> Scheduler<J> {
     fn resize(&mut self, actions: &mut Actions) {
         self.apply_limits();
         self.gate.shut();
-        self.worker_table.quiet = false;
         // Those that were called before this will find out by themselves that they are too many.
         self.call_surplus(actions);
         self.serve_waiters(actions);
@@ -86,18 +85,16 @@ impl<W: Work> Engine<W> {
     /// Starts workers until there are `workers`, as far as the capacity goes.
     pub(crate) fn prestart(self: &Arc<Self>, workers: usize) -> Result<(), NoStart> {
         let mut scheduler = self.lock();
-        let missing =
-            workers.min(scheduler.most_workers()).saturating_sub(scheduler.worker_table.workers());
-        if missing == 0 || scheduler.is_closed() {
+        let wanted = workers.min(scheduler.most_workers());
+        if wanted <= scheduler.worker_table.workers() || scheduler.is_closed() {
             return Ok(());
         }
-        let mut missing = missing;
         if scheduler.worker_table.present() == 0 {
             self.start_first(&mut scheduler)?;
-            missing -= 1;
         }
+        let missing = scheduler.worker_table.workers()..wanted;
         let places: Vec<usize> =
-            (0..missing).map(|_| scheduler.worker_table.add(WorkerState::Starting)).collect();
+            missing.map(|_| scheduler.worker_table.add(WorkerState::Starting)).collect();
         drop(scheduler);
         let mut outcome = Ok(());
         for index in places {
@@ -230,7 +227,7 @@ mod tests {
 
     pub(in crate::engine) fn scheduler(capacity: usize) -> Scheduler<u32> {
         let limits = Limits { capacity, queue: 8, waiters: usize::MAX, ..Limits::default() };
-        Scheduler::new(Shared::new(FastPath::new()), limits, WorkerKind::Threads)
+        Scheduler::new(Shared::new(FastPath::default()), limits, WorkerKind::Threads)
     }
 
     #[test]

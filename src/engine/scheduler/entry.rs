@@ -33,17 +33,6 @@ pub(crate) enum Patience {
     Beyond,
 }
 
-impl Patience {
-    /// Whether the task is refused for good.
-    fn counts(self, refused: Refused) -> bool {
-        match self {
-            Patience::Elsewhere => false,
-            Patience::RunHere => refused != Refused::Full,
-            _ => true,
-        }
-    }
-}
-
 impl<W: Work> Engine<W> {
     /// Puts a job into the queue, or gives it back with the reason.
     #[inline]
@@ -67,11 +56,8 @@ impl<W: Work> Engine<W> {
     /// A worker never waits at its own gate: the place it would wait for may be its own. Without a worker, a
     /// task is let through only after the first one has been started.
     fn is_let_through(&self, scheduler: &Scheduler<W::Job>, patience: Patience) -> bool {
-        let may_not_wait = match patience {
-            Patience::Beyond => true,
-            Patience::Until(_) | Patience::Future => self.is_inside(),
-            Patience::None | Patience::Elsewhere | Patience::RunHere => false,
-        };
+        let waits = matches!(patience, Patience::Until(_) | Patience::Future);
+        let may_not_wait = patience == Patience::Beyond || waits && self.is_inside();
         may_not_wait && !scheduler.is_closed() && scheduler.worker_table.present() > 0
     }
 
@@ -81,7 +67,7 @@ impl<W: Work> Engine<W> {
         most: usize,
         patience: Patience,
     ) -> Result<Held<'_, W>, Refused> {
-        self.enter_slowly(self.lock(), None, patience).map_err(reason)?;
+        self.enter_slowly(self.lock(), None, patience).map_err(|(_, refused)| refused)?;
         Ok(Held::new(self, 1).widen(most))
     }
 
@@ -115,11 +101,11 @@ impl<W: Work> Engine<W> {
         // To clone a waker calls a user's code, so it is done without the lock.
         let waiter = Waiter::future(&waker().await);
         let asked = self.ask(self.lock(), None, Patience::Future, || waiter);
-        if let Some(waiter) = asked.map_err(reason)? {
+        if let Some(waiter) = asked.map_err(|(_, refused)| refused)? {
             let mut at_gate = AtGate { engine: self, waiter: Some(Arc::clone(&waiter)) };
             poll_fn(|context| waiter.poll(context)).await;
             at_gate.waiter = None;
-            self.leave_gate(&waiter).map_err(reason)?;
+            self.leave_gate(&waiter).map_err(|(_, refused)| refused)?;
         }
         Ok(Held::new(self, 1).widen(most))
     }
@@ -201,7 +187,8 @@ impl<W: Work> Engine<W> {
             }
             (Err(refused), _) => refused,
         };
-        scheduler.gate.refused += u64::from(patience.counts(refused));
+        let is_run_here = (patience, refused) == (Patience::RunHere, Refused::Full);
+        scheduler.gate.refused += u64::from(patience != Patience::Elsewhere && !is_run_here);
         Err((job, refused))
     }
 
@@ -214,10 +201,6 @@ impl<W: Work> Engine<W> {
             scheduler.withdraw(waiter, actions).inspect_err(|_| scheduler.gate.refused += 1)
         })
     }
-}
-
-fn reason<J>((_, refused): Back<J>) -> Refused {
-    refused
 }
 
 /// A future waits at the gate. Dropped, it leaves, and a place that it was given goes to the next.

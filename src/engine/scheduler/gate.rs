@@ -25,10 +25,10 @@ pub(crate) const TIMED_PARK: Duration = Duration::from_millis(2);
 pub(crate) struct Gate<J> {
     /// The task enters the queue with the verdict, so that tasks enter in the order their submitters came; without a
     /// task, a place is held.
-    waiters: WaitList<(Arc<Waiter>, Option<J>)>,
+    pub(super) waiters: WaitList<(Arc<Waiter>, Option<J>)>,
     /// Tasks of submitters that were sent away and have not come for them yet.
     dismissed: BTreeMap<Key, J>,
-    permits: usize,
+    pub(in crate::engine) permits: usize,
     /// Until this many tasks are published a submitter enters at once: the pool is open, no submitter
     /// waits, there is a place, and there is a worker. Zero when one of these is in doubt.
     clear_until: u64,
@@ -42,14 +42,6 @@ impl<J> Gate<J> {
     pub(crate) fn new() -> Self {
         let (waiters, dismissed) = (WaitList::default(), BTreeMap::new());
         Gate { waiters, dismissed, permits: 0, clear_until: 0, refused: 0 }
-    }
-
-    pub(crate) fn permits(&self) -> usize {
-        self.permits
-    }
-
-    pub(crate) fn waiting(&self) -> usize {
-        self.waiters.len()
     }
 
     /// Makes the next submitter look closer.
@@ -239,7 +231,7 @@ mod tests {
 
     fn scheduler_with(waiters: usize) -> Scheduler<u32> {
         let limits = Limits { capacity: 1, queue: 8, waiters, ..Limits::default() };
-        let fast_path = Shared::new(FastPath::new());
+        let fast_path = Shared::new(FastPath::default());
         let mut scheduler = Scheduler::new(fast_path, limits, WorkerKind::Threads);
         scheduler.worker_table.add(WorkerState::Called);
         scheduler
@@ -284,7 +276,7 @@ mod tests {
     #[test]
     fn as_many_places_are_held_at_once_as_are_free() {
         let mut scheduler = scheduler();
-        assert_eq!((scheduler.hold_free_places(4), scheduler.gate.permits()), (4, 4));
+        assert_eq!((scheduler.hold_free_places(4), scheduler.gate.permits), (4, 4));
         assert_eq!((scheduler.hold_free_places(9), scheduler.hold_free_places(9)), (5, 0));
     }
 
@@ -309,7 +301,7 @@ mod tests {
         scheduler.queue.fast_path.end_locked();
         scheduler.grant(1, &mut Actions::default());
         assert_eq!(second.verdict(), Some(Verdict::Granted));
-        assert_eq!((scheduler.places(), scheduler.gate.permits()), (0, 1), "the place is held");
+        assert_eq!((scheduler.places(), scheduler.gate.permits), (0, 1), "the place is held");
     }
 
     #[test]

@@ -91,7 +91,7 @@ impl<J> Scheduler<J> {
     /// Whether the last worker must stay: the task of a permit must not meet an empty scheduler, and a submitter that
     /// relies on a thread which is being started has been told that there is a worker.
     fn is_relied_on(&self) -> bool {
-        self.gate.permits() > 0 || self.worker_table.count(WorkerState::Starting) > 0
+        self.gate.permits > 0 || self.worker_table.count(WorkerState::Starting) > 0
     }
 
     /// Whether the worker at the lock is one of those above the capacity.

@@ -86,7 +86,7 @@ impl<W: Work> Lender for Engine<W> {
 impl<J> Scheduler<J> {
     fn begin_wait(&mut self, actions: &mut Actions) {
         self.lending.waiting += 1;
-        self.call_after_lending(actions);
+        self.call_for_help(actions);
     }
 
     fn end_wait(&mut self, actions: &mut Actions) {
@@ -103,14 +103,14 @@ impl<J> Scheduler<J> {
             WorkerKind::Threads => {
                 self.worker_table.count(WorkerState::Engaged) + self.lending.guests
             }
-            WorkerKind::Drivers(_) => self.queue.fast_path.driven() + self.accounting.out_of_turn(),
+            WorkerKind::Drivers(_) => self.queue.fast_path.driven() + self.accounting.out_of_turn,
         }
     }
 
     /// Started tasks that count for the capacity: those in lent places do not, as far as there are tasks that
     /// wait.
     fn in_places(&self) -> usize {
-        self.started().saturating_sub(self.accounting.out_of_turn().min(self.lending.waiting))
+        self.started().saturating_sub(self.accounting.out_of_turn.min(self.lending.waiting))
     }
 
     /// How many more tasks may start, whatever they are.
@@ -127,7 +127,7 @@ impl<J> Scheduler<J> {
     /// How many more tasks may start that a task waits for, in lent places or in free ones. At least as many as there
     /// are free places. A task that starts out of its turn counts as one in a lent place.
     fn lendable(&self) -> usize {
-        let (waiting, borrowing) = (self.lending.waiting, self.accounting.out_of_turn());
+        let (waiting, borrowing) = (self.lending.waiting, self.accounting.out_of_turn);
         let running = self.started().saturating_sub(waiting);
         // A free place will do as well: the task that waits may have a lent place itself, whose owner has ended.
         let places = waiting.saturating_sub(borrowing).max(self.free_places());
@@ -158,7 +158,7 @@ impl<J> Scheduler<J> {
 
     /// Workers that run a task which was claimed out of its turn.
     pub(crate) fn claimed(&self) -> usize {
-        self.accounting.out_of_turn().saturating_sub(self.lending.guests)
+        self.accounting.out_of_turn.saturating_sub(self.lending.guests)
     }
 
     /// Takes a queued task that a task waits for, if there is a lent place for it.
@@ -186,12 +186,6 @@ impl<J> Scheduler<J> {
         }
     }
 
-    /// There may be more places than before, lent ones or others.
-    pub(crate) fn call_after_lending(&mut self, actions: &mut Actions) {
-        self.worker_table.quiet = false;
-        self.call_for_help(actions);
-    }
-
     /// A task waits for this queued one.
     fn note_awaited(&mut self, task: Weak<dyn Queued<J>>, actions: &mut Actions) {
         while let Some(first) = self.lending.awaited.front() {
@@ -215,7 +209,7 @@ impl<J> Scheduler<J> {
             self.lending.waiting -= usize::from(within);
         }
         self.call_last_to_go(actions);
-        self.call_after_lending(actions);
+        self.call_for_help(actions);
         self.call_surplus(actions);
     }
 

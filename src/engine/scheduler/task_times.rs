@@ -15,7 +15,7 @@ const LONG: u64 = 8_000;
 const TRUSTED: u64 = 1 << 16;
 
 /// What the scheduler knows about its tasks. All times are in nanoseconds.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct TaskTimes {
     /// A running mean of the time per task; `None` until the first task has ended.
     mean: Option<u64>,
@@ -39,10 +39,6 @@ fn clipped_mean(mean: Option<u64>, sample: u64) -> u64 {
 }
 
 impl TaskTimes {
-    pub(crate) fn new() -> Self {
-        TaskTimes { mean: None, short: false, alone: None, together: 0 }
-    }
-
     /// Notes that `tasks` tasks took a worker `nanos`; `alone` says that no other worker ran any.
     pub(crate) fn note(&mut self, tasks: u64, nanos: u64, alone: bool) {
         if tasks == 0 {
@@ -89,7 +85,7 @@ mod tests {
 
     #[test]
     fn tasks_count_as_long_until_they_prove_short() {
-        let mut task_times = TaskTimes::new();
+        let mut task_times = TaskTimes::default();
         assert!(!task_times.is_short());
         task_times.note(32, 32 * 50, true);
         assert!(task_times.is_short());
@@ -97,7 +93,7 @@ mod tests {
 
     #[test]
     fn one_lost_time_slice_does_not_change_the_task_times() {
-        let mut task_times = TaskTimes::new();
+        let mut task_times = TaskTimes::default();
         task_times.note(32, 32 * 50, true);
         task_times.note(32, 4_000_000, true);
         assert!(task_times.is_short());
@@ -105,7 +101,7 @@ mod tests {
 
     #[test]
     fn tasks_that_stay_slow_change_the_task_times() {
-        let mut task_times = TaskTimes::new();
+        let mut task_times = TaskTimes::default();
         task_times.note(32, 32 * 50, true);
         for _ in 0..10 {
             task_times.note(1, 1_000_000, true);
@@ -115,7 +111,7 @@ mod tests {
 
     #[test]
     fn the_smallest_tasks_get_one_worker() {
-        let mut task_times = TaskTimes::new();
+        let mut task_times = TaskTimes::default();
         task_times.note(64, 64 * 40, true);
         assert_eq!(task_times.useful(8), 1);
         (0..10).for_each(|_| task_times.note(64, 64 * 500, true));
@@ -124,7 +120,7 @@ mod tests {
 
     #[test]
     fn what_several_workers_take_says_nothing_of_one() {
-        let mut task_times = TaskTimes::new();
+        let mut task_times = TaskTimes::default();
         task_times.note(64, 64 * 300, false);
         assert_eq!(task_times.useful(8), 1, "it is not known yet what one takes");
         task_times.note(64, 64 * 300, true);
@@ -137,7 +133,7 @@ mod tests {
 
     /// A task times that has seen one task, of so many nanoseconds.
     fn task_times_of(nanos: u64) -> TaskTimes {
-        let mut task_times = TaskTimes::new();
+        let mut task_times = TaskTimes::default();
         task_times.note(1, nanos, true);
         task_times
     }

@@ -28,7 +28,7 @@ struct Trial {
 
 impl Trial {
     fn new(capacity: usize, minimum: usize) -> Self {
-        let fast_path = Shared::new(FastPath::new());
+        let fast_path = Shared::new(FastPath::default());
         let (keep_alive, waiters) = (Some(Duration::MAX), usize::MAX);
         let limits =
             Limits { capacity, minimum, queue: 1000, waiters, keep_alive, ..Limits::default() };

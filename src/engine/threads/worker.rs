@@ -24,8 +24,7 @@ pub(crate) fn start_worker<W: ThreadWork>(
     index: usize,
 ) -> Result<(), NoStart> {
     let its_engine = Arc::clone(engine);
-    engine.start_thread(index, move || main(&its_engine, index))?;
-    Ok(())
+    engine.start_thread(index, move || main(&its_engine, index))
 }
 
 /// The life of the worker at place `index`.
@@ -68,7 +67,10 @@ impl<W: ThreadWork> Worker<'_, W> {
             set_epoch(epoch);
             report = match next {
                 Order::Run(job, claimed) => self.work_off(job, claimed),
-                Order::Rest(until) => rest(until),
+                Order::Rest(until) => {
+                    park(until.map(|until| until.saturating_duration_since(now())));
+                    Report::Rest
+                }
                 Order::GetReady => {
                     self.get_ready();
                     Report::Rest
@@ -169,12 +171,6 @@ impl<W: ThreadWork> Worker<'_, W> {
         }
         end
     }
-}
-
-/// Parks until the worker is called, or until this time.
-fn rest<J>(until: Option<Instant>) -> Report<J> {
-    park(until.map(|until| until.saturating_duration_since(now())));
-    Report::Rest
 }
 
 fn nanos_since(begin: Instant) -> u64 {

@@ -38,6 +38,7 @@ impl State {
 }
 
 /// What a driver knows of a cell.
+#[derive(Default)]
 pub(crate) struct Header {
     state: AtomicU8,
     /// When its task started. Written before it is in its run queue.
@@ -49,15 +50,6 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    pub(super) fn new() -> Self {
-        Header {
-            state: AtomicU8::new(State::Ready as u8),
-            epoch: AtomicU16::new(0),
-            index: AtomicU32::new(0),
-            owner: OnceLock::new(),
-        }
-    }
-
     /// Gives it its place in a run queue.
     pub(crate) fn settle(&self, owner: &Arc<Owner>, index: u32) {
         self.owner.get_or_init(|| Arc::clone(owner));

@@ -1,6 +1,7 @@
 use std::task::{Poll, Waker};
 
 use super::*;
+use crate::engine::Actions;
 use crate::engine::executor::driver::{Driver, Turn};
 use crate::engine::executor::{DriverThreads, PollStats};
 use crate::engine::scheduler::worker_table::WorkerState;

@@ -26,7 +26,7 @@ impl<J> Scheduler<J> {
 
     /// Whether the end has come once the pool is closed.
     fn would_end(&self, what: Ended) -> bool {
-        (what == Ended::Tasks || self.worker_table.workers() == 0) && self.is_over()
+        (what == Ended::Tasks || self.worker_table.workers() == 0) && self.pending() == 0
     }
 
     /// Tells those who wait for an end, if it has come.

@@ -14,17 +14,12 @@ pub(crate) struct Held<'a, W: Work> {
 
 impl<'a, W: Work> Held<'a, W> {
     /// For so many places that are counted as held.
-    pub(in crate::engine) fn new(engine: &'a Arc<Engine<W>>, places: usize) -> Self {
+    pub(crate) fn new(engine: &'a Arc<Engine<W>>, places: usize) -> Self {
         Held { engine: Cow::Borrowed(engine), places }
     }
 
     pub(crate) fn engine(&self) -> &Arc<Engine<W>> {
         &self.engine
-    }
-
-    /// No place.
-    pub(crate) fn none(engine: &'a Arc<Engine<W>>) -> Self {
-        Held::new(engine, 0)
     }
 
     /// Borrows nothing from now on. Does not keep the pool open.

@@ -21,7 +21,8 @@ impl Queued<u32> for Task {
 /// A scheduler with a capacity of one, whose worker runs a task from the fast path. Another task is queued.
 fn scheduler() -> Scheduler<u32> {
     let limits = Limits { capacity: 1, queue: 8, ..Limits::default() };
-    let mut scheduler = Scheduler::new(Shared::new(FastPath::new()), limits, WorkerKind::Threads);
+    let mut scheduler =
+        Scheduler::new(Shared::new(FastPath::default()), limits, WorkerKind::Threads);
     scheduler.worker_table.add(WorkerState::Engaged);
     (1..=2).for_each(|job| scheduler.queue.push(job));
     assert!(scheduler.queue.open().is_some());
