@@ -30,7 +30,7 @@ pub(crate) fn cores() -> usize {
 
 /// Whether the next wait spins, by what the last spins brought.
 #[derive(Clone, Copy, Debug, Default)]
-struct Spin {
+pub(crate) struct Spin {
     /// How many of the next waits park at once.
     skip: u32,
     /// How many waits parked at once after the last spin in vain.
@@ -39,21 +39,21 @@ struct Spin {
 
 impl Spin {
     /// Whether this wait spins.
-    fn is_due(&mut self) -> bool {
+    pub(crate) fn is_due(&mut self) -> bool {
         let due = self.skip == 0;
         self.skip = self.skip.saturating_sub(1);
         due && !cfg!(loom)
     }
 
     /// Records whether a spin found what it was for.
-    fn note(&mut self, found: bool) {
+    pub(crate) fn note(&mut self, found: bool) {
         self.skipped = if found { 0 } else { (2 * self.skipped + 1).min(MOST_SKIPPED) };
         self.skip = self.skipped;
     }
 }
 
 /// Asks `found` again and again for up to [`LONGEST`].
-fn spin<T>(mut found: impl FnMut() -> Option<T>) -> Option<T> {
+pub(crate) fn spin<T>(mut found: impl FnMut() -> Option<T>) -> Option<T> {
     let begin = now();
     while now().saturating_duration_since(begin) < LONGEST {
         for _ in 0..16 {
@@ -66,13 +66,10 @@ fn spin<T>(mut found: impl FnMut() -> Option<T>) -> Option<T> {
     None
 }
 
-/// Asks `found`, and spins if the last spins of the calling thread were not in vain.
-pub(crate) fn look<T>(mut found: impl FnMut() -> Option<T>) -> Option<T> {
+/// Spins for what `found` finds, if the last spins of the calling thread were not in vain.
+pub(crate) fn look<T>(found: impl FnMut() -> Option<T>) -> Option<T> {
     thread_local! {
         static SPIN: Cell<Spin> = const { Cell::new(Spin { skip: 0, skipped: 0 }) };
-    }
-    if let Some(it) = found() {
-        return Some(it);
     }
     // In the destructor of another thread-local, where this one is gone, a wait parks at once.
     let mut state = SPIN.try_with(Cell::get).ok()?;
@@ -100,11 +97,6 @@ mod tests {
         });
         assert_eq!(found, Some(3));
         assert_eq!(spin(|| None::<u8>), None);
-    }
-
-    #[test]
-    fn what_is_there_is_found_without_a_spin() {
-        assert_eq!(look(|| Some(1)), Some(1));
     }
 
     #[test]

@@ -155,7 +155,7 @@ pub(crate) fn block_until<R>(
     mut poll: impl FnMut(Option<&Waker>) -> Option<R>,
     mut retry: impl FnMut() -> Option<Duration>,
 ) -> Option<R> {
-    if let Some(found) = look(|| poll(None)) {
+    if let Some(found) = poll(None).or_else(|| look(|| poll(None))) {
         return Some(found);
     }
     let waker = this_thread();

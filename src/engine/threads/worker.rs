@@ -11,7 +11,7 @@ use crate::engine::queue::fast_path::Claim;
 use crate::engine::scheduler::accounting::{Counts, End};
 use crate::engine::scheduler::core::{Order, Report};
 use crate::engine::scheduler::entry::Patience;
-use crate::engine::spin::{cores, look};
+use crate::engine::spin::{Spin, cores, spin};
 use crate::engine::sync::{now, park, thread};
 use crate::engine::wait::this_thread;
 use crate::engine::{Engine, Lack, NoStart, ThreadWork};
@@ -31,7 +31,8 @@ pub(crate) fn start_worker<W: ThreadWork>(
 fn main<W: ThreadWork>(engine: &Arc<Engine<W>>, index: usize) {
     let _inside = enter(Arc::clone(engine) as _, true);
     let name = engine.thread_name(index);
-    let mut worker = Worker { engine, index, name, state: None, answer: None };
+    let mut worker =
+        Worker { engine, index, name, state: None, answer: None, spin: Spin::default() };
     let mut report = Report::Arrive(this_thread());
     loop {
         engine.hooks().tell_start(&worker.name, index);
@@ -52,6 +53,8 @@ struct Worker<'a, W: ThreadWork> {
     state: Option<W::State>,
     /// What it said since it last came to the lock: that it lacks nothing, or time.
     answer: Option<Lack>,
+    /// Whether it spins when it has run the queue dry.
+    spin: Spin,
 }
 
 impl<W: ThreadWork> Worker<'_, W> {
@@ -148,11 +151,12 @@ impl<W: ThreadWork> Worker<'_, W> {
             thread::yield_now();
             return fast_path.published() > seen;
         }
-        if !fast_path.begin_spin(cores() / 2) {
+        if !self.spin.is_due() || !fast_path.begin_spin(cores() / 2) {
             return false;
         }
-        look(|| (fast_path.hurry() || fast_path.published() > seen).then_some(()));
+        let found = spin(|| (fast_path.hurry() || fast_path.published() > seen).then_some(()));
         fast_path.end_spin();
+        self.spin.note(found.is_some());
         fast_path.published() > seen
     }
 
@@ -241,7 +245,14 @@ mod tests {
     }
 
     fn worker(engine: &Arc<Engine<Closures>>) -> Worker<'_, Closures> {
-        Worker { engine, index: 0, name: String::new(), state: None, answer: None }
+        Worker {
+            engine,
+            index: 0,
+            name: String::new(),
+            state: None,
+            answer: None,
+            spin: Spin::default(),
+        }
     }
 
     #[test]
