@@ -93,3 +93,21 @@ impl Drop for Suspension {
         }
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::engine::tests::stubs::engine;
+
+    #[test]
+    fn a_place_is_lent_until_the_last_pending_handle_is_gone() {
+        let engine = engine(1, 1);
+        let waits = Waits::new(Arc::clone(&engine) as _);
+        let [first, second] = [(); 2].map(|()| Suspension::new(&waits));
+        waits.suspend();
+        drop(first);
+        assert_eq!(engine.lock().waiting_for_tasks(), 1);
+        drop(second);
+        assert_eq!(engine.lock().waiting_for_tasks(), 0, "nothing is left that it waits for");
+    }
+}
