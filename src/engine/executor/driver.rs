@@ -203,7 +203,7 @@ impl<W: Drives> Driver<W> {
 
     /// Counts a task as ended.
     fn note(&self, end: End) {
-        if end == End::Completed {
+        if let End::Completed = end {
             self.engine.fast_path.end_driven();
             self.serve_if_stuck();
         } else if let Some(end) = end.uncounted() {

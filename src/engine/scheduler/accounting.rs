@@ -44,18 +44,9 @@ pub(crate) enum Counts {
 }
 
 impl End {
-    pub(crate) fn is_panic(self) -> bool {
-        matches!(self, End::Panicked | End::CountedPanic)
-    }
-
     /// What is counted for a task that is not there any more. One that was claimed has been counted.
     pub(crate) fn gone(claimed: bool) -> Self {
         if claimed { End::Counted } else { End::Tombstone }
-    }
-
-    /// What has still to be counted.
-    pub(crate) fn uncounted(self) -> Option<End> {
-        (!matches!(self, End::Counted | End::CountedPanic)).then_some(self)
     }
 }
 

@@ -17,9 +17,11 @@ impl<J> Scheduler<J> {
         if self.queue.queued() == 0 {
             return;
         }
-        self.grow_by_load(actions);
         // By load, workers are started a step at a time.
         let may_start = self.limits.growth.is_none();
+        if let Some(by_load) = self.limits.growth {
+            self.grow_by_load(by_load, actions);
+        }
         while self.has_room() && self.can_call(may_start) {
             if self.is_watched() {
                 self.worker_table.quiet = true;
@@ -37,7 +39,8 @@ impl<J> Scheduler<J> {
             // Nothing changes that by itself, except time if a start has failed, the load, and a driver's task
             // that ends.
             let lasts = self.worker_kind == WorkerKind::Threads || self.free_places() > 0;
-            self.worker_table.quiet = lasts && self.no_start_before.is_none() && !self.may_grow();
+            self.worker_table.quiet =
+                lasts && self.no_start_before.is_none() && (may_start || !self.may_grow());
         }
     }
 

@@ -42,7 +42,8 @@ impl<W: Work> Engine<W> {
         patience: Patience,
     ) -> Result<(), (W::Job, Refused)> {
         let scheduler = self.lock();
-        if scheduler.is_clear() || self.is_let_through(&scheduler, patience) {
+        let is_clear = scheduler.queue.published() < scheduler.gate.clear_until;
+        if is_clear || self.is_let_through(&scheduler, patience) {
             self.put(scheduler, job);
             return Ok(());
         }

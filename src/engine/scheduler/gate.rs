@@ -31,7 +31,7 @@ pub(crate) struct Gate<J> {
     pub(in crate::engine) permits: usize,
     /// Until this many tasks are published a submitter enters at once: the pool is open, no submitter
     /// waits, there is a place, and there is a worker. Zero when one of these is in doubt.
-    clear_until: u64,
+    pub(super) clear_until: u64,
     pub(crate) refused: u64,
 }
 
@@ -56,12 +56,6 @@ impl<J> Gate<J> {
 }
 
 impl<J> Scheduler<J> {
-    /// The usual case: whether a task may enter without a closer look.
-    #[inline]
-    pub(super) fn is_clear(&self) -> bool {
-        self.queue.published() < self.gate.clear_until
-    }
-
     /// The closer look. Without a worker, a submitter starts the first one and looks again.
     pub(crate) fn admission(&mut self) -> Result<(), Refused> {
         if self.is_closed() {
@@ -156,7 +150,9 @@ impl<J> Scheduler<J> {
             _ => 1,
         };
         self.grant(enough, actions);
-        self.tell_ends(actions);
+        if !self.awaiting_ends.iter().all(WaitList::is_empty) {
+            self.tell_ends(actions);
+        }
         self.heed_waiters();
     }
 
@@ -269,7 +265,7 @@ mod tests {
         scheduler.queue.fast_path.end_locked();
         assert_eq!(scheduler.places(), 1);
         assert_eq!(scheduler.admission(), Err(Refused::Full));
-        assert!(!scheduler.is_clear());
+        assert_eq!(scheduler.gate.clear_until, 0);
         assert_eq!(scheduler.hold_free_places(1), 0);
     }
 

@@ -17,10 +17,7 @@ pub(crate) struct ByLoad {
 
 impl<J> Scheduler<J> {
     /// Starts a step of workers if the load is above the mark.
-    pub(crate) fn grow_by_load(&mut self, actions: &mut Actions) {
-        let Some(by_load) = self.limits.growth else {
-            return;
-        };
+    pub(crate) fn grow_by_load(&mut self, by_load: ByLoad, actions: &mut Actions) {
         // Those on their way will take a task each.
         if self.load(self.uncovered()) <= by_load.grow_at || !self.may_grow() || !self.can_start() {
             return;
@@ -34,8 +31,7 @@ impl<J> Scheduler<J> {
 
     /// Whether a higher load would bring workers.
     pub(crate) fn may_grow(&self) -> bool {
-        self.limits.growth.is_some()
-            && self.worker_table.count(WorkerState::Idle) == 0
+        self.worker_table.count(WorkerState::Idle) == 0
             && self.worker_table.workers() < self.most_running()
     }
 

@@ -13,6 +13,17 @@ use crate::error::TaskPanic;
 type PanicHook = Arc<dyn Fn(&TaskPanic) + Send + Sync>;
 type WorkerHook = Arc<dyn Fn(usize) + Send + Sync>;
 
+impl End {
+    pub(crate) fn is_panic(self) -> bool {
+        matches!(self, End::Panicked | End::CountedPanic)
+    }
+
+    /// What has still to be counted, after a task has run.
+    pub(crate) fn uncounted(self) -> Option<End> {
+        (!matches!(self, End::Counted | End::CountedPanic)).then_some(self)
+    }
+}
+
 /// What a user wants to be told.
 #[derive(Clone, Default)]
 pub(crate) struct Hooks {
