@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use self::cell::Runnable;
 use self::run_queue::{DeferredFrees, RunQueue};
+use crate::engine::scheduler::task_times::clipped_mean;
 use crate::engine::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::engine::sync::{Mutex, Padded, lock};
 
@@ -62,10 +63,6 @@ const NONE: usize = usize::MAX;
 
 /// Polls that take less than this, in the mean, are short: a few times what a wake and its locks cost.
 const SHORT_NANOS: u32 = 4_000;
-/// A turn whose polls took longer than so many times the mean is taken for one whose polls took so long: the
-/// thread may have been kept from its core.
-const MOST_AT_ONCE: u64 = 8;
-
 /// What a driver tells of its work, on which the poll policy depends.
 #[derive(Debug, Default)]
 pub(crate) struct PollStats {
@@ -331,12 +328,9 @@ impl PollStats {
 
     /// Records that `polls` polls took `time`.
     pub(crate) fn note(&self, polls: u64, time: Duration) {
-        let new =
-            (time.as_nanos() / u128::from(polls.max(1))).clamp(1, u128::from(u32::MAX)) as u64;
-        let mean = match u64::from(self.nanos.load(Ordering::Relaxed)) {
-            0 => new,
-            old => (3 * old + new.min(MOST_AT_ONCE * old)) / 4,
-        };
+        let sample = (time.as_nanos() / u128::from(polls.max(1))).clamp(1, u128::from(u32::MAX));
+        let mean = u64::from(self.nanos.load(Ordering::Relaxed));
+        let mean = clipped_mean((mean > 0).then_some(mean), sample as u64);
         self.nanos.store(mean as u32, Ordering::Relaxed);
     }
 

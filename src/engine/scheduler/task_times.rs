@@ -28,12 +28,12 @@ pub(crate) struct TaskTimes {
 }
 
 /// A running mean that follows faster tasks at once, and slower ones slowly.
-fn clipped_mean(mean: Option<u64>, sample: u64) -> u64 {
+pub(in crate::engine) fn clipped_mean(mean: Option<u64>, sample: u64) -> u64 {
     match mean {
         None => sample,
         Some(mean) if sample <= mean => (mean + sample) / 2,
-        // A thread that lost its core for a while looks like a slow task, so one slow sample
-        // counts for at most eight times the mean.
+        // A thread that lost its core for a while looks like slow tasks, so one slow sample counts for at most eight
+        // times the mean.
         Some(mean) => (3 * mean + sample.min(8 * mean.max(1))) / 4,
     }
 }
