@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use formic_nats::{
     Consumer, Dead, JetStream, Job, Jobs, Memory, Message, PublishError, Source, Verdict,
 };
 
-use crate::common::{Server, empty, quick};
+use crate::common::{Server, empty, quick, until};
 
 /// The number of partitions of each source.
 const PARTITIONS: usize = 4;
@@ -48,6 +48,7 @@ on_both!(
     each_message_is_handled_once,
     async_handlers_are_fed,
     a_failed_message_is_tried_again,
+    a_message_that_is_tried_again_shows_in_the_lag,
     the_last_panic_makes_a_dead_letter_that_can_be_replayed,
     a_payload_that_does_not_decode_is_dead_at_once,
     a_hopeless_message_is_dead_at_once,
@@ -111,6 +112,29 @@ async fn a_failed_message_is_tried_again(source: Source, _ordered: Source) {
     let stats = consumer.run_until(empty(source.clone())).await.unwrap().stats;
     assert_eq!(*attempts.lock().unwrap(), [1, 2, 3]);
     assert_eq!((stats.done, stats.retried, stats.redelivered, stats.dead), (1, 2, 2, 0));
+}
+
+async fn a_message_that_is_tried_again_shows_in_the_lag(source: Source, _ordered: Source) {
+    Jobs::new(&source).send(&0).await.unwrap();
+    let (open, door) = mpsc::channel::<()>();
+    let door = Mutex::new(door);
+    let pool = FnPool::new(1, move |attempt: u64| {
+        if attempt == 1 {
+            return Err("not yet");
+        }
+        door.lock().unwrap().recv().ok();
+        Ok(())
+    });
+    let decode = |message: &Message| Ok::<_, String>(message.attempt());
+    let consumer = quick(Consumer::with_decoder(pool, &source, decode));
+    let monitor = consumer.monitor();
+    let run = tokio::spawn(consumer.run_until(empty(source.clone())));
+    until("the second attempt", async || monitor.stats().redelivered == 1).await;
+    let lag = monitor.lag().await.unwrap();
+    assert_eq!((lag.waiting, lag.unacknowledged, lag.redelivered), (0, 1, 1));
+    drop(open);
+    assert_eq!(run.await.unwrap().unwrap().stats.done, 1);
+    assert!(monitor.lag().await.unwrap().is_empty());
 }
 
 async fn the_last_panic_makes_a_dead_letter_that_can_be_replayed(source: Source, _: Source) {
@@ -206,7 +230,7 @@ async fn the_longest_delays_are_accepted(source: Source, _ordered: Source) {
     let consumer = quick(Consumer::new(pool, &source)).grace(Duration::MAX);
     let monitor = consumer.monitor();
     let run = tokio::spawn(consumer.run());
-    crate::common::until("the retry", async || monitor.stats().retried == 1).await;
+    until("the retry", async || monitor.stats().retried == 1).await;
     monitor.stop();
     assert!(run.await.unwrap().unwrap().is_clean());
     assert_eq!((monitor.stats().delivered, monitor.stats().dead), (1, 0));
@@ -285,7 +309,7 @@ async fn what_the_publisher_says_reaches_the_handler(_plain: Source, source: Sou
     let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
     let job = Job::new("x").id("i").key("k").trace(trace).header("Colour", "red");
     Jobs::new(&source).publish(job).await.unwrap();
-    let (sender, receiver) = std::sync::mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     let pool = FnPool::new(1, move |message: Message| sender.send(message).unwrap());
     let decode = |message: &Message| Ok::<_, String>(message.clone());
     let consumer = quick(Consumer::with_decoder(pool, &source, decode));
