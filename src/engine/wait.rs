@@ -2,7 +2,7 @@
 //!
 //! A thread or a future that waits has a [`Waiter`]. The thread that decides the wait holds the lock of the queue,
 //! puts a [`Verdict`] into the waiter, and wakes it after the lock is free. To wake a parked thread costs
-//! thousands of times what the verdict costs, so a thread first looks around for a while.
+//! thousands of times what the verdict costs, so a thread first spins for a while.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -147,7 +147,7 @@ pub(crate) async fn waker() -> Waker {
     poll_fn(|context| Poll::Ready(context.waker().clone())).await
 }
 
-/// Blocks the thread, which looks around before it parks, until `poll` finds something. Given a waker, `poll` has that woken
+/// Blocks the thread, which spins before it parks, until `poll` finds something. Given a waker, `poll` has that woken
 /// when there may be something to find. None if it found nothing in time. Before the thread parks, `retry` says for how
 /// long at most.
 pub(crate) fn block_until<R>(

@@ -219,7 +219,7 @@ impl<F: Future + Send + 'static> Runnable for Cell<F> {
         waits.iter().for_each(|waits| waits.suspend());
         body.waits = waits;
         drop(body);
-        // A puller may have begun with another task.
+        // One poll of a puller may end a task and start another.
         header.set_epoch(epoch);
         // If it was given up, it was left to this thread.
         if header.end_poll() { None } else { Some(Ok(lock(&self.body).stop())) }

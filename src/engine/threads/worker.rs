@@ -295,12 +295,11 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_that_spins_sees_a_new_task() {
+    fn a_worker_on_the_fast_path_takes_what_came_while_it_ran_a_task() {
         let engine = engine();
         engine.lock().queue.push(Task::new(|| {}));
         let (job, claimed) = engine.lock().queue.open().expect("there is one");
         let its = Arc::clone(&engine);
-        // The task of which the worker hears while it runs the first one is there before it spins.
         let first = Task::new(move || its.lock().queue.push(Task::new(|| {})));
         drop(job);
         let Report::Run { tasks, .. } = worker(&engine).work_off(first, Some(claimed)) else {
